@@ -1,0 +1,37 @@
+# Every target makes .venv and installs the pinned set first, once.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help demo test check format bench clean
+
+help: ## Show what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY) ## See the whole product on this machine's own standard library
+	@$(BIN)/redraft demo -o demo
+
+test: $(READY) ## Run every test
+	@$(BIN)/python -m pytest
+
+check: $(READY) ## Format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(READY) ## Rewrite the sources as `make check` wants them
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(READY) ## Measure speed and memory; writes benchmarks/results.json
+	@$(BIN)/python -m benchmarks.run
+
+clean: ## Remove what the other targets made
+	rm -rf .venv demo benchmarks/results.json
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing the pinned packages into .venv (once)" >&2
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $(READY)

@@ -1,0 +1,60 @@
+"""Settings: a dataclass to TOML and back. Unknown names and wrong types are errors, never ignored."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from redraft.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Config = TypeVar("Config")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables and values of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: no such file; check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML ({error}); mend the file") from error
+
+
+def build(config_type: type[Config], values: Mapping[str, Any], *, where: str) -> Config:
+    """The settings with these values, the rest at their defaults."""
+    hints = get_type_hints(config_type)
+    for name, value in values.items():
+        if name not in hints:
+            known = ", ".join(hints) or "none"
+            raise ConfigError(f"{where}: unknown setting {name!r}; known are: {known}")
+        if type(value) is int and hints[name] is float:
+            continue
+        if type(value) is not hints[name]:
+            kinds = hints[name].__name__, type(value).__name__
+            raise ConfigError(f"{where}: {name} must be of type {kinds[0]}, got {kinds[1]}")
+    return config_type(**values)
+
+
+def to_toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Flat tables as TOML text."""
+    lines = []
+    for table, values in tables.items():
+        lines += [f"[{table}]", *(f"{name} = {_toml(value)}" for name, value in values.items()), ""]
+    return "\n".join(lines)
+
+
+def _toml(value: str | bool | int | float) -> str:
+    # TOML's basic strings, booleans and numbers are spelled as JSON spells them
+    return json.dumps(value, ensure_ascii=False)
+
+
+def values_of(config: Any) -> dict[str, Any]:
+    """The settings by name."""
+    return dataclasses.asdict(config)

@@ -1,0 +1,1 @@
+"""Text to examples. Knows files and tokens; knows no model."""

@@ -1,0 +1,169 @@
+"""What is wrong with a file of pairs: bad rows, duplicates, and leaks from another file.
+
+Streams: a row costs its hashes and its line number, never its text.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from redraft.data.example import Example, input_text
+from redraft.data.rows import BadRow
+from redraft.data.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NEAR = 0.8
+"""From this Jaccard similarity of token trigrams on, two examples count as nearly the same."""
+
+_PERMUTATIONS = 128
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a user should look at: a row, and the earlier or other row that it resembles."""
+
+    kind: Literal["duplicate", "conflict", "leak", "near leak"]
+    row: int
+    other: int
+    detail: str
+
+
+@dataclass
+class Tally:
+    """How many rows of each kind a check has met."""
+
+    rows: int = 0
+    bad: int = 0
+    found: dict[str, int] = field(default_factory=dict)
+
+    def count(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Pass the findings on, counted."""
+        for finding in findings:
+            self.found[finding.kind] = self.found.get(finding.kind, 0) + 1
+            yield finding
+
+    def to_json(self) -> dict[str, Any]:
+        """The tally as one JSON object."""
+        return {"rows": self.rows, "good": self.rows - self.bad, "bad": self.bad, **self.found}
+
+
+def _digest(text: str) -> int:
+    content = text.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+class DuplicateFinder:
+    """Collects 24 bytes a row; then names every pair of equal rows, or of equal inputs."""
+
+    def __init__(self) -> None:
+        self._inputs, self._pairs, self._rows = array("Q"), array("Q"), array("Q")
+
+    def add(self, row: int, example: Example) -> None:
+        """Remember an example by its row number."""
+        text = input_text(example.x)
+        self._rows.append(row)
+        self._inputs.append(_digest(text))
+        self._pairs.append(_digest(f"{text}\0{example.y}"))
+
+    def findings(self) -> Iterator[Finding]:
+        """Rows that repeat an earlier row, or give another output for an earlier input."""
+        import numpy as np
+
+        inputs, pairs = np.asarray(self._inputs), np.asarray(self._pairs)
+        first_pair = _first_with_same(pairs)
+        repeats = first_pair != np.arange(len(pairs))
+        for at in np.flatnonzero(repeats):
+            yield self._finding("duplicate", int(at), int(first_pair[at]), "same input and output")
+        first_input = _first_with_same(inputs)
+        conflicts = ~repeats & (first_input != np.arange(len(inputs)))
+        for at in np.flatnonzero(conflicts):
+            detail = "same input, another output"
+            yield self._finding("conflict", int(at), int(first_input[at]), detail)
+
+    def _finding(
+        self, kind: Literal["duplicate", "conflict"], at: int, other: int, detail: str
+    ) -> Finding:
+        return Finding(kind, self._rows[at], self._rows[other], detail)
+
+
+def _first_with_same(digests: "NDArray[np.uint64]") -> "NDArray[np.intp]":
+    """For each position, the first position with the same digest."""
+    import numpy as np
+
+    _, first, inverse = np.unique(digests, return_index=True, return_inverse=True)
+    return first[inverse]
+
+
+class LeakFinder:
+    """Holds one set of examples; names those of another set that it holds too, exactly or nearly."""
+
+    def __init__(self, examples: Iterable[tuple[int, Example]]) -> None:
+        from datasketch import MinHashLSH
+
+        self._inputs: dict[int, int] = {}
+        self._outputs: dict[int, int] = {}
+        self._near = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
+        self._signatures: dict[int, Any] = {}
+        for row, example in examples:
+            self._inputs.setdefault(_digest(input_text(example.x)), row)
+            self._outputs.setdefault(_digest(example.y), row)
+            self._signatures[row] = _signature(example)
+            self._near.insert(row, self._signatures[row])
+
+    def findings(self, row: int, example: Example) -> Iterator[Finding]:
+        """How this example stands in the set: by input, by output, or nearly; at most one of each."""
+        exact_input = self._inputs.get(_digest(input_text(example.x)))
+        exact_output = self._outputs.get(_digest(example.y))
+        if exact_input is not None:
+            detail = "same input" + (" and output" if exact_input == exact_output else "")
+            yield Finding("leak", row, exact_input, detail)
+        elif exact_output is not None:
+            yield Finding("leak", row, exact_output, "same output")
+        else:
+            yield from self._near_findings(row, example)
+
+    def _near_findings(self, row: int, example: Example) -> Iterator[Finding]:
+        signature = _signature(example)
+        similar = {
+            other: signature.jaccard(self._signatures[other])
+            for other in self._near.query(signature)
+        }
+        if similar:
+            other = max(similar, key=lambda other: (similar[other], -other))
+            if similar[other] >= NEAR:
+                yield Finding("near leak", row, other, f"about {similar[other]:.0%} the same")
+
+
+def _signature(example: Example) -> Any:
+    from datasketch import MinHash
+
+    tokens = Tokenizer().tokenize(f"{input_text(example.x)}\n{example.y}")
+    trigrams = {"\0".join(tokens[at : at + 3]).encode() for at in range(max(1, len(tokens) - 2))}
+    signature = MinHash(num_perm=_PERMUTATIONS, seed=1)
+    signature.update_batch(sorted(trigrams))
+    return signature
+
+
+def check(
+    outcomes: Iterable[Example | BadRow],
+    tally: Tally,
+    *,
+    against: LeakFinder | None = None,
+) -> Iterator[BadRow | Finding]:
+    """Everything worth reporting of a scanned file, as it is found; counts it in `tally`."""
+    duplicates = DuplicateFinder()
+    for outcome in outcomes:
+        tally.rows += 1
+        if isinstance(outcome, BadRow):
+            tally.bad += 1
+            yield outcome
+            continue
+        duplicates.add(tally.rows, outcome)
+        if against is not None:
+            yield from tally.count(against.findings(tally.rows, outcome))
+    yield from tally.count(duplicates.findings())

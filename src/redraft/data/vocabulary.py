@@ -1,0 +1,74 @@
+"""Tokens to numbers and back, as a readable file: one JSON string and its count a line."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from redraft.errors import ModelError
+
+PAD, UNKNOWN, START, END = "<pad>", "<unk>", "<s>", "</s>"
+SPECIAL = (PAD, UNKNOWN, START, END)
+"""Always the first four. No tokenizer makes them: its words hold no punctuation."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens a model knows, the most frequent first, each with its count."""
+
+    tokens: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def build(
+        cls, sequences: Iterable[Sequence[str]], *, min_count: int = 1, max_size: int | None = None
+    ) -> "Vocabulary":
+        """The tokens seen at least `min_count` times, at most `max_size` of them, ties by spelling."""
+        counter: Counter[str] = Counter()
+        for sequence in sequences:
+            counter.update(sequence)
+        ranked = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))
+        kept = [(token, count) for token, count in ranked if count >= min_count][:max_size]
+        tokens, counts = tuple(zip(*kept, strict=True)) or ((), ())
+        return cls((*SPECIAL, *tokens), (0,) * len(SPECIAL) + counts)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._numbers
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {token: number for number, token in enumerate(self.tokens)}
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """The numbers of the tokens; a token that is not known becomes that of `UNKNOWN`."""
+        numbers, unknown = self._numbers, self._numbers[UNKNOWN]
+        return [numbers.get(token, unknown) for token in tokens]
+
+    def decode(self, numbers: Iterable[int]) -> list[str]:
+        """The tokens with these numbers."""
+        return [self.tokens[number] for number in numbers]
+
+    def save(self, path: Path) -> None:
+        """Write the vocabulary, one token a line."""
+        rows = zip(self.tokens, self.counts, strict=True)
+        lines = [f"{json.dumps(token, ensure_ascii=False)}\t{count}\n" for token, count in rows]
+        path.write_text("".join(lines), encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        """The vocabulary that `save` wrote."""
+        tokens, counts = [], []
+        # not splitlines(): a token may be an exotic line separator
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], start=1):
+            try:
+                token, count = line.rsplit("\t", 1)
+                tokens.append(json.loads(token))
+                counts.append(int(count))
+            except ValueError as error:
+                raise ModelError(f"{path}:{number}: not a vocabulary entry; fit again") from error
+        return cls(tuple(tokens), tuple(counts))

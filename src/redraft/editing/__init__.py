@@ -1,0 +1,1 @@
+"""An input and its prototypes to candidates. Knows no retriever."""

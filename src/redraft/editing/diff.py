@@ -1,0 +1,51 @@
+"""What changed between two texts, token by token."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from redraft.data.tokenizer import Tokenizer, spell
+
+Change = Literal["kept", "removed", "added"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of text that was kept, removed or added."""
+
+    change: Change
+    text: str
+
+
+@dataclass(frozen=True)
+class Diff:
+    """The spans that lead from one text to another, in order."""
+
+    spans: tuple[Span, ...]
+
+    @classmethod
+    def between(cls, before: str, after: str) -> "Diff":
+        """The changes from one text to the other, in whole tokens."""
+        old, new = (spell(Tokenizer().tokenize(text)) for text in (before, after))
+        spans: list[Span] = []
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        for _, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+            if old[old_start:old_end] == new[new_start:new_end]:
+                spans.append(Span("kept", "".join(old[old_start:old_end])))
+                continue
+            spans += _span("removed", old[old_start:old_end])
+            spans += _span("added", new[new_start:new_end])
+        return cls(tuple(spans))
+
+    def __str__(self) -> str:
+        marks = {"kept": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+        return "".join(marks[span.change].format(span.text) for span in self.spans)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The spans as JSON objects."""
+        return [{"change": span.change, "text": span.text} for span in self.spans]
+
+
+def _span(change: Change, tokens: Sequence[str]) -> list[Span]:
+    return [Span(change, "".join(tokens))] if tokens else []

@@ -1,0 +1,31 @@
+"""The errors a user can cause. Each message says what is wrong, where, and what to do."""
+
+
+class RedraftError(Exception):
+    """The root of every error that a user can mend; the command line prints it as one line."""
+
+
+class PairsError(RedraftError):
+    """Pairs that cannot be read or used."""
+
+
+class ModelError(RedraftError):
+    """A model directory that is missing, damaged, or not one of ours."""
+
+
+class ConfigError(RedraftError):
+    """A setting with an unknown name or a value of the wrong type."""
+
+
+class MissingExtraError(RedraftError):
+    """An optional package that is not installed."""
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {package}, which is not installed; "
+            f"install it with: pip install 'redraft[{extra}]'"
+        )
+
+
+class NoAnswerError(RedraftError):
+    """An input for which no example could be retrieved."""

@@ -1,0 +1,1 @@
+"""An input to prototypes. Knows examples and distances; knows no editor."""

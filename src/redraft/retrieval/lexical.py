@@ -1,0 +1,146 @@
+"""Retrieval without learning: the words that two inputs share, weighed by cosine or by BM25."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+from scipy import sparse
+
+from redraft.artifact import Artifact
+from redraft.data.example import Example, Input, input_text
+from redraft.data.tokenizer import JOIN, Tokenizer
+from redraft.data.vocabulary import Vocabulary
+from redraft.retrieval.retriever import Neighbours, Retriever, nearest
+
+_BATCH = 64
+"""Inputs compared at once: bounds the dense matrix of distances."""
+
+
+def words(x: Input) -> list[str]:
+    """The input's tokens in lower case, without white space."""
+    tokens = Tokenizer().tokenize(input_text(x))
+    return [token.lower() for token in tokens if not token.isspace() and token != JOIN]
+
+
+class WordRetriever(Retriever):
+    """A retriever that compares bags of words; a subclass says how."""
+
+    @abstractmethod
+    def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """How far each bag is from each example: (B, N)."""
+
+    def search(
+        self, inputs: Sequence[Input], k: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> Neighbours:
+        """The k nearest rows for each input."""
+        parts = []
+        for start in range(0, len(inputs), _BATCH):
+            bags = [words(x) for x in inputs[start : start + _BATCH]]
+            parts.append(nearest(self.distances(bags), k, allowed=allowed))
+        return Neighbours.join(parts)
+
+
+class LexicalRetriever(WordRetriever):
+    """The paper's: cosine of word counts; the distance is one minus it."""
+
+    name = "lexical"
+
+    def __init__(
+        self, examples: Sequence[Example], vocabulary: Vocabulary, vectors: sparse.csr_array
+    ) -> None:
+        self.examples = examples
+        self.vocabulary = vocabulary
+        self.vectors = vectors  # (N, V), rows of unit length
+
+    @classmethod
+    def build(cls, examples: Sequence[Example]) -> "LexicalRetriever":
+        """The retriever over these examples."""
+        bags = [words(example.x) for example in examples]
+        vocabulary = Vocabulary.build(bags)
+        return cls(examples, vocabulary, unit_vectors(bags, vocabulary))
+
+    def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """One minus the cosine."""
+        cosines = (unit_vectors(bags, self.vocabulary) @ self.vectors.T).toarray()
+        return np.subtract(1, cosines, dtype=np.float32).clip(min=0)
+
+    def save(self, folder: Path) -> None:
+        """Write the vocabulary and the sparse matrix."""
+        self.vocabulary.save(folder / "vocabulary.txt")
+        names = ("data", "indices", "indptr")
+        save_file({n: getattr(self.vectors, n) for n in names}, folder / "vectors.safetensors")
+
+    @classmethod
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "LexicalRetriever":
+        """The retriever that was saved."""
+        vocabulary = Vocabulary.load(artifact.path("vocabulary.txt"))
+        arrays = load_file(artifact.path("vectors.safetensors"))
+        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+        vectors = sparse.csr_array(parts, shape=(len(examples), len(vocabulary)))
+        return cls(examples, vocabulary, vectors)
+
+
+def unit_vectors(bags: Sequence[Sequence[str]], vocabulary: Vocabulary) -> sparse.csr_array:
+    """Counts of known words (B, V), each row divided by the length of its whole bag."""
+    values: list[float] = []
+    columns: list[int] = []
+    starts = [0]
+    for bag in bags:
+        counts = Counter(bag)
+        length = sum(count * count for count in counts.values()) ** 0.5
+        known = [(word, count) for word, count in counts.items() if word in vocabulary]
+        columns += vocabulary.encode(word for word, _ in known)
+        values += [count / length for _, count in known]
+        starts.append(len(columns))
+    parts = (np.array(values, np.float32), np.array(columns, np.int32), np.array(starts, np.int32))
+    return sparse.csr_array(parts, shape=(len(bags), len(vocabulary)))
+
+
+class Bm25Retriever(WordRetriever):
+    """The peer to beat: BM25 (Lucene's), its score s as the distance 1 / (1 + s)."""
+
+    name = "bm25"
+
+    def __init__(self, examples: Sequence[Example], scorer: Any) -> None:
+        self.examples = examples
+        self.scorer = scorer
+
+    @classmethod
+    def build(cls, examples: Sequence[Example]) -> "Bm25Retriever":
+        """The retriever over these examples."""
+        import bm25s
+
+        scorer = bm25s.BM25()
+        scorer.index([words(example.x) for example in examples], show_progress=False)
+        return cls(examples, scorer)
+
+    def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """One over one plus the score: 1 for nothing in common."""
+        known = [self.scorer.get_tokens_ids(list(bag)) for bag in bags]
+        scores = np.stack([self.scorer.get_scores_from_ids(bag) for bag in known])
+        return np.divide(1, 1 + scores, dtype=np.float32)
+
+    def save(self, folder: Path) -> None:
+        """Write the scorer's own files: arrays without pickle, and JSON."""
+        self.scorer.save(folder, show_progress=False)
+
+    @classmethod
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Bm25Retriever":
+        """The retriever that was saved."""
+        import bm25s
+
+        names: Mapping[str, str] = {
+            "data_name": "data.csc.index.npy",
+            "indices_name": "indices.csc.index.npy",
+            "indptr_name": "indptr.csc.index.npy",
+            "vocab_name": "vocab.index.json",
+            "params_name": "params.index.json",
+        }
+        stored = {argument: artifact.path(name).resolve() for argument, name in names.items()}
+        scorer = bm25s.BM25.load(artifact.folder, show_progress=False, **stored)
+        return cls(examples, scorer)

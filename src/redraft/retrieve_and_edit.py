@@ -1,0 +1,63 @@
+"""The paper in one class: retrieve the example that is easiest to edit, then edit it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from redraft.data.example import Example, Input, as_input
+from redraft.editing.candidate import Candidate
+from redraft.editing.editor import Editor
+from redraft.errors import NoAnswerError
+from redraft.retrieval.retriever import Retriever
+
+
+class RetrieveAndEdit:
+    """p(y | x) = Σ p_edit(y | x, (x', y')) · p_ret((x', y') | x), equation 1."""
+
+    def __init__(self, retriever: Retriever, editor: Editor) -> None:
+        self.retriever = retriever
+        self.editor = editor
+
+    def predict(
+        self,
+        inputs: Sequence[str | Input],
+        k: int = 1,
+        *,
+        exclude: Sequence[Example] | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[list[Candidate]]:
+        """At most k candidates for each input, best first; `exclude` and `where` as for retrieval."""
+        fields = [as_input(x) for x in inputs]
+        prototypes = self.retriever.retrieve(fields, k, exclude=exclude, where=where)
+        return [ranked[:k] for ranked in self.editor.edit(fields, prototypes)]
+
+    def predict_one(self, x: str | Input, *, where: Mapping[str, Any] | None = None) -> Candidate:
+        """The best candidate for one input."""
+        candidates = self.predict([x], where=where)[0]
+        if not candidates:
+            raise NoAnswerError("no example to answer from; widen the filter or add examples")
+        return candidates[0]
+
+    # The doors to the composition root, which alone knows parts by their names.
+
+    @classmethod
+    def fit(
+        cls, examples: Iterable[Example], *, retriever: str = "lexical", editor: str = "verbatim"
+    ) -> "RetrieveAndEdit":
+        """A model of these examples, its parts chosen by name."""
+        from redraft.experiment import fit_model
+
+        return fit_model(list(examples), retriever=retriever, editor=editor)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model to a folder, whole or not at all."""
+        from redraft.experiment import save_model
+
+        save_model(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> "RetrieveAndEdit":
+        """The model in a folder; runs none of its content and checks every file."""
+        from redraft.experiment import load_model
+
+        return load_model(folder)
