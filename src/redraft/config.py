@@ -1,4 +1,4 @@
-"""Settings: a dataclass to TOML and back. Unknown names and wrong types are errors, never ignored."""
+"""Settings: a dataclass to TOML and back. Unknown names and wrong types are errors."""
 
 import dataclasses
 import json
@@ -23,6 +23,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file; check the path") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not TOML ({error}); mend the file") from error
 
@@ -51,8 +53,10 @@ def to_toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _toml(value: str | bool | int | float) -> str:
-    # TOML's basic strings, booleans and numbers are spelled as JSON spells them
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        return repr(value)  # as JSON, but for inf and nan, which TOML knows
+    # TOML's basic strings, booleans and integers are JSON's, but for the delete character
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def values_of(config: Any) -> dict[str, Any]:

@@ -4,7 +4,9 @@ Streams: a row costs its hashes and its line number, never its text.
 """
 
 import hashlib
+import json
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,9 +54,19 @@ class Tally:
         return {"rows": self.rows, "good": self.rows - self.bad, "bad": self.bad, **self.found}
 
 
-def _digest(text: str) -> int:
-    content = text.encode(errors="surrogatepass")
+def _digest(*texts: str) -> int:
+    content = json.dumps(texts).encode()
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def _digests(example: Example) -> dict[str, int]:
+    """What two examples can share, the most telling first."""
+    fields = [text for entry in sorted(example.x.items()) for text in entry]
+    return {
+        "input and output": _digest(*fields, example.y),
+        "input": _digest(*fields),
+        "output": _digest(example.y),
+    }
 
 
 class DuplicateFinder:
@@ -65,10 +77,10 @@ class DuplicateFinder:
 
     def add(self, row: int, example: Example) -> None:
         """Remember an example by its row number."""
-        text = input_text(example.x)
+        digests = _digests(example)
         self._rows.append(row)
-        self._inputs.append(_digest(text))
-        self._pairs.append(_digest(f"{text}\0{example.y}"))
+        self._inputs.append(digests["input"])
+        self._pairs.append(digests["input and output"])
 
     def findings(self) -> Iterator[Finding]:
         """Rows that repeat an earlier row, or give another output for an earlier input."""
@@ -100,32 +112,27 @@ def _first_with_same(digests: "NDArray[np.uint64]") -> "NDArray[np.intp]":
 
 
 class LeakFinder:
-    """Holds one set of examples; names those of another set that it holds too, exactly or nearly."""
+    """Holds one set of examples; names those of another that it holds too, exactly or nearly."""
 
     def __init__(self, examples: Iterable[tuple[int, Example]]) -> None:
         from datasketch import MinHashLSH
 
-        self._inputs: dict[int, int] = {}
-        self._outputs: dict[int, int] = {}
+        self._exact: dict[str, dict[int, int]] = defaultdict(dict)
         self._near = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._signatures: dict[int, Any] = {}
         for row, example in examples:
-            self._inputs.setdefault(_digest(input_text(example.x)), row)
-            self._outputs.setdefault(_digest(example.y), row)
+            for kind, digest in _digests(example).items():
+                self._exact[kind].setdefault(digest, row)
             self._signatures[row] = _signature(example)
             self._near.insert(row, self._signatures[row])
 
     def findings(self, row: int, example: Example) -> Iterator[Finding]:
-        """How this example stands in the set: by input, by output, or nearly; at most one of each."""
-        exact_input = self._inputs.get(_digest(input_text(example.x)))
-        exact_output = self._outputs.get(_digest(example.y))
-        if exact_input is not None:
-            detail = "same input" + (" and output" if exact_input == exact_output else "")
-            yield Finding("leak", row, exact_input, detail)
-        elif exact_output is not None:
-            yield Finding("leak", row, exact_output, "same output")
-        else:
-            yield from self._near_findings(row, example)
+        """How this example stands in the set, if it does: by both sides, by one, or nearly."""
+        for kind, digest in _digests(example).items():
+            if digest in self._exact[kind]:
+                yield Finding("leak", row, self._exact[kind][digest], f"same {kind}")
+                return
+        yield from self._near_findings(row, example)
 
     def _near_findings(self, row: int, example: Example) -> Iterator[Finding]:
         signature = _signature(example)
@@ -143,7 +150,10 @@ def _signature(example: Example) -> Any:
     from datasketch import MinHash
 
     tokens = Tokenizer().tokenize(f"{input_text(example.x)}\n{example.y}")
-    trigrams = {"\0".join(tokens[at : at + 3]).encode() for at in range(max(1, len(tokens) - 2))}
+    trigrams = {
+        "\0".join(tokens[at : at + 3]).encode(errors="surrogatepass")
+        for at in range(max(1, len(tokens) - 2))
+    }
     signature = MinHash(num_perm=_PERMUTATIONS, seed=1)
     signature.update_batch(sorted(trigrams))
     return signature

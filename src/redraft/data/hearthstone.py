@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-
 PROPERTIES = ("ATK", "DEF", "COST", "DUR", "TYPE", "PLAYER_CLS", "RACE", "RARITY")
 
 
@@ -14,7 +13,7 @@ def class_name(card_name: str) -> str:
 
 
 def parse_card(line: str) -> dict[str, str]:
-    """A card's three fields: class name and name; the eight properties with their names; the text."""
+    """A card's three fields: its class name and name, its eight named properties, its text."""
     name, marker, rest = line.partition(" NAME_END ")
     if not marker:
         raise ValueError("expected a card (NAME NAME_END ...), found no NAME_END")

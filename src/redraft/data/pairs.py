@@ -38,7 +38,14 @@ READERS: dict[str, Reader] = {
 """How a file is read, by the end of its name (before any .gz). The first that fits is taken."""
 
 
+def is_pairs(path: Path) -> bool:
+    """Whether the end of the file's name is one that pairs have."""
+    return path.name.removesuffix(".gz").endswith(tuple(READERS))
+
+
 def _reader(path: Path) -> Reader:
+    if path.is_dir():
+        raise PairsError(f"{path}: is a folder; name one file of pairs in it")
     name = path.name.removesuffix(".gz")
     for ending, reader in READERS.items():
         if name.endswith(ending):
@@ -71,15 +78,16 @@ def _example_or_reason(value: Any, fields: tuple[str, ...] | None) -> Example | 
         return "y is empty"
     if sum(map(len, x.values())) + len(y) > MAX_ROW_BYTES:
         return f"longer than {MAX_ROW_BYTES:,} characters; shorten or split it"
-    if fields is not None and tuple(sorted(x)) != fields:
+    fields = fields or tuple(x)
+    if {*x} != {*fields}:
         return f"fields of x differ: the first row has {', '.join(fields)}; this one {', '.join(x)}"
-    return Example(x, y, meta)
+    return Example({name: x[name] for name in fields}, y, meta)
 
 
 def scan_pairs(
     path: str | os.PathLike[str], columns: Columns | None = None
 ) -> Iterator[Example | BadRow]:
-    """Every row of the file, in order and in bounded memory: an example, or what is wrong with it."""
+    """Every row of the file, in order and in bounded memory: an example, or what is wrong."""
     path = Path(path)
     fields: tuple[str, ...] | None = None
     rows = _reader(path)(path, columns or Columns())
@@ -92,7 +100,7 @@ def scan_pairs(
         if isinstance(outcome, str):
             yield BadRow(str(path), line, outcome)
             continue
-        fields = fields or tuple(sorted(outcome.x))
+        fields = fields or tuple(outcome.x)
         yield outcome
     if empty:
         raise PairsError(f"{path}: holds no pairs; a row is an input and its output")
@@ -112,8 +120,13 @@ def write_pairs(examples: Iterable[Example], path: Path) -> int:
     """Write the examples as JSON lines, whole or not at all; returns how many."""
     count = 0
     partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as stream:
-        for count, example in enumerate(examples, start=1):  # noqa: B007
-            stream.write(json.dumps(example.to_json(), ensure_ascii=False) + "\n")
-    partial.replace(path)
+    try:
+        with partial.open("wb") as stream:
+            for count, example in enumerate(examples, start=1):  # noqa: B007
+                row = json.dumps(example.to_json(), ensure_ascii=False, default=str) + "\n"
+                # half a character, which UTF-8 cannot spell, becomes the escape JSON has for it
+                stream.write(row.encode(errors="backslashreplace"))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
     return count

@@ -4,6 +4,7 @@ Reads sources with `ast` and never runs or imports them.
 """
 
 import ast
+import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -54,18 +55,23 @@ def mine(source: Source) -> list[Example] | BadRow:
     try:
         if source.path.stat().st_size > MAX_FILE_BYTES:
             return BadRow(source.name, 1, f"larger than {MAX_FILE_BYTES:,} bytes")
-        text = source.path.read_text(encoding="utf-8-sig")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            tree = ast.parse(text)
-    except UnicodeDecodeError:
-        return BadRow(source.name, 1, "not UTF-8")
+        with tokenize.open(source.path) as stream:
+            return _mine(stream.read(), source)
+    except UnicodeDecodeError as error:
+        return BadRow(source.name, 1, f"not {error.encoding}")
     except SyntaxError as error:
         return BadRow(source.name, error.lineno or 1, f"not Python 3: {error.msg}")
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (ValueError, LookupError, RecursionError, MemoryError) as error:
         return BadRow(source.name, 1, f"not Python 3: {error or type(error).__name__}")
     except OSError as error:
         return BadRow(source.name, 1, f"cannot be read: {error.strerror}")
+
+
+def _mine(text: str, source: Source) -> list[Example]:
+    """The documented functions of a source text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the mined code, such as "\d" in a plain string
+        tree = ast.parse(text)
     lines = text.split("\n")
     return [
         Example(
@@ -74,7 +80,7 @@ def mine(source: Source) -> list[Example] | BadRow:
             {"file": source.name, "line": node.lineno, "package": source.package},
         )
         for node in _functions(tree)
-        if (docstring := ast.get_docstring(node)) and (body := body_after_docstring(node, lines))
+        if (docstring := _docstring(node)) and (body := body_after_docstring(node, lines))
     ]
 
 
@@ -84,8 +90,13 @@ def _functions(tree: ast.AST) -> Iterator[Function]:
     return iter(sorted(found, key=lambda node: node.lineno))
 
 
+def _docstring(node: Function) -> str:
+    """The docstring, cleaned; half a character, which an escape can spell, becomes a `?`."""
+    return (ast.get_docstring(node) or "").encode(errors="replace").decode()
+
+
 def body_after_docstring(node: Function, lines: list[str]) -> str:
-    """The body as it is written, without its docstring and its indentation; empty if that was all."""
+    """The body as it is written, without docstring and indentation; empty if that was all."""
     docstring, *statements = node.body
     if not statements or statements[0].lineno <= (docstring.end_lineno or docstring.lineno):
         return ""

@@ -1,4 +1,4 @@
-"""Raw rows of a file, one format each: yields a value or the reason why there is none, in bounded memory.
+"""Raw rows of a file, one format each: a value or the reason why there is none, in bounded memory.
 
 Knows bytes, lines and columns; does not know what makes a row a good example (`pairs` does).
 """
@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ MAX_ROW_BYTES = 1 << 20
 
 NEWLINE_MARK = "§"
 """Stands for a newline in files that hold one text a line."""
+
+_BAD_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are the input, the output and the notes; empty: `x` or `x.*`, `y`, `meta.*`."""
+    """Which columns of a table are the input and the output; no inputs named: `x`, or `x.*`."""
 
     inputs: tuple[str, ...] = ()
     output: str = "y"
@@ -47,20 +50,22 @@ Row = tuple[int, Any]
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Why a row has no value."""
+    """Why a row has no value, and what of its text can be told."""
 
     reason: str
+    text: str = ""
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
     """The file's bytes, unpacked if its name ends in .gz."""
-    if path.is_dir():
-        raise PairsError(f"{path}: is a folder; name one file of pairs in it")
-    if not path.exists():
-        raise PairsError(f"{path}: no such file; check the path")
-    if path.suffix != ".gz":
-        return path.open("rb")
-    return gzip.open(path, "rb")
+    try:
+        return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    except IsADirectoryError as error:
+        raise PairsError(f"{path}: is a folder; name one file of pairs in it") from error
+    except FileNotFoundError as error:
+        raise PairsError(f"{path}: no such file; check the path") from error
+    except OSError as error:
+        raise PairsError(f"{path}: cannot be read ({error.strerror}); check the path") from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes | Unreadable]]:
@@ -79,7 +84,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes | Unreadable]]:
                     number,
                     Unreadable(f"longer than {MAX_ROW_BYTES:,} bytes; shorten or split it"),
                 )
-        except (gzip.BadGzipFile, EOFError) as error:
+        except _BAD_GZIP as error:
             raise PairsError(f"{path}: damaged gzip file ({error}); make it again") from error
 
 
@@ -88,7 +93,8 @@ def _decode(line: bytes) -> str | Unreadable:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         shown = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
-        return Unreadable(f"not UTF-8 ({shown}); save the file as UTF-8")
+        text = line.decode("utf-8", errors="replace")
+        return Unreadable(f"not UTF-8 ({shown}); save the file as UTF-8", text)
 
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | Unreadable]]:
@@ -106,52 +112,71 @@ def read_json_lines(path: Path) -> Iterator[Row]:
         if isinstance(line, Unreadable):
             yield number, line
         elif line.strip():
-            try:
-                yield number, json.loads(line)
-            except json.JSONDecodeError as error:
-                yield number, Unreadable(f"not JSON ({error.msg} at column {error.colno})")
-            except RecursionError:
-                yield number, Unreadable("JSON nested too deeply")
+            yield number, _parse_json(line)
+
+
+def _parse_json(line: str) -> Any:
+    """The value of a line of JSON, or why it has none."""
+    try:
+        value = json.loads(line)
+        if "\\ud" in line.lower():  # an escape can spell half a character, which no file can hold
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        return Unreadable(f"not JSON ({error.msg} at column {error.colno})")
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        return Unreadable(f"not Unicode (half a character, {half}); remove the escape")
+    except RecursionError:
+        return Unreadable("JSON nested too deeply")
+    except ValueError as error:
+        return Unreadable(f"not usable JSON ({error})")
+    return value
 
 
 def _table_lines(path: Path, unreadable: dict[int, str]) -> Iterator[str]:
-    """Lines for the CSV parser; what cannot be read becomes an empty line and is noted."""
+    """Lines for the CSV parser, with their quotes; those that cannot be read are noted."""
     for number, line in read_text_lines(path):
         if isinstance(line, Unreadable):
             unreadable[number] = line.reason
-            yield "\n"
-        else:
-            yield line + "\n"
+            line = line.text
+        yield line + "\n"
 
 
-def read_table(path: Path, columns: Columns, *, delimiter: str) -> Iterator[Row]:
-    """The rows of a CSV or TSV file as JSON-like pairs, by the names in its first line."""
+def _table_cells(path: Path, *, delimiter: str) -> Iterator[tuple[int, list[str] | Unreadable]]:
+    """The cells of each row, with the line on which it begins."""
     unreadable: dict[int, str] = {}
     # the csv module's own limit; a quote that is never closed runs into it instead of into memory
     csv.field_size_limit(MAX_ROW_BYTES)
     reader = csv.reader(_table_lines(path, unreadable), delimiter=delimiter, strict=True)
-    header = next(reader, None)
-    if header is None:
-        return
-    if unreadable:
-        raise PairsError(f"{path}:1: {unreadable[1]}")
-    layout = Layout.of(header, columns, path)
     while True:
         first = reader.line_num + 1
+        cells: list[str] | Unreadable | None
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            yield first, Unreadable(f"not a well-formed row ({error}); check its quotes")
-            continue
+            cells = Unreadable(f"not a well-formed row ({error}); check its quotes")
         if cells is None:
             return
-        reasons = [unreadable.pop(n) for n in range(first, reader.line_num + 1) if n in unreadable]
-        if reasons:
-            yield first, Unreadable(reasons[0])
+        noted = [unreadable.pop(n) for n in range(first, reader.line_num + 1) if n in unreadable]
+        yield first, Unreadable(noted[0]) if noted else cells
+
+
+def read_table(path: Path, columns: Columns, *, delimiter: str) -> Iterator[Row]:
+    """The rows of a CSV or TSV file as JSON-like pairs, by the names in its first line."""
+    rows = _table_cells(path, delimiter=delimiter)
+    line, header = next(rows, (1, None))
+    if header is None:
+        return
+    if isinstance(header, Unreadable):
+        raise PairsError(f"{path}:{line}: {header.reason}")
+    layout = Layout.of(header, columns, path)
+    for line, cells in rows:
+        if isinstance(cells, Unreadable):
+            yield line, cells
         elif cells and len(cells) != len(header):
-            yield first, Unreadable(f"expected {len(header)} columns, got {len(cells)}")
+            yield line, Unreadable(f"expected {len(header)} columns, got {len(cells)}")
         elif cells:
-            yield first, layout.pair(dict(zip(header, cells, strict=True)))
+            yield line, layout.pair(dict(zip(header, cells, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -175,15 +200,19 @@ class Layout:
         if missing:
             raise PairsError(
                 f"{path}:1: no column {missing[0]!r}, found {', '.join(map(repr, header))}; "
-                "rename it or name yours with --inputs and --output"
+                "rename it or name yours with --x-columns and --y-column"
             )
+        twice = [name for name in (*inputs.values(), columns.output) if header.count(name) > 1]
+        if twice:
+            raise PairsError(f"{path}:1: two columns are named {twice[0]!r}; rename one")
         meta = {name[5:]: name for name in header if name.startswith("meta.")}
         return cls(inputs, columns.output, meta)
 
     def pair(self, cells: Mapping[str, Any]) -> dict[str, Any]:
         """A table row in the shape of a JSON-lines row."""
         x = {field: cells[name] for field, name in self.inputs.items()}
-        plain = len(x) == 1
+        # a column `x.name` is a field even if it is the only one
+        plain = len(x) == 1 and [*self.inputs] == [*self.inputs.values()]
         return {
             "x": next(iter(x.values())) if plain else x,
             "y": cells[self.output],
@@ -194,29 +223,28 @@ class Layout:
 def read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
     """The rows of a Parquet file as JSON-like pairs; the line is the row's number, from 1."""
     try:
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import ArrowException, parquet
     except ImportError as error:
         purpose = f"reading {path.name}"
         raise MissingExtraError("pyarrow", extra="parquet", purpose=purpose) from error
     with open_bytes(path) as stream:
         try:
             table = parquet.ParquetFile(stream)
-        except ArrowInvalid as error:
-            raise PairsError(f"{path}: not a Parquet file ({error}); make it again") from error
-        layout = Layout.of(table.schema_arrow.names, columns, path)
-        used = sorted({*layout.inputs.values(), layout.output, *layout.meta.values()})
-        number = 0
-        for batch in table.iter_batches(batch_size=4096, columns=used):
-            for cells in batch.to_pylist():
-                number += 1
+            layout = Layout.of(table.schema_arrow.names, columns, path)
+            used = sorted({*layout.inputs.values(), layout.output, *layout.meta.values()})
+            batches = table.iter_batches(batch_size=4096, columns=used)
+            rows = (cells for batch in batches for cells in batch.to_pylist())
+            for number, cells in enumerate(rows, start=1):
                 yield number, layout.pair(cells)
+        except (ArrowException, OSError, *_BAD_GZIP) as error:
+            raise PairsError(f"{path}: not a Parquet file ({error}); make it again") from error
 
 
 def read_parallel(path: Path, parse_input: Callable[[str], Any] = str) -> Iterator[Row]:
     """Line i of NAME.in with line i of NAME.out, `§` standing for a newline in both."""
     packed = ".gz" if path.suffix == ".gz" else ""
     outputs_path = Path(str(path).removesuffix(packed).removesuffix(".in") + ".out" + packed)
-    if not outputs_path.exists():
+    if path.exists() and not outputs_path.exists():
         raise PairsError(f"{outputs_path}: no such file; {path.name} needs its outputs beside it")
     inputs, outputs = read_text_lines(path), read_text_lines(outputs_path)
     for number in range(1, sys.maxsize):

@@ -12,7 +12,7 @@ from redraft.errors import PairsError
 def split(
     examples: Sequence[Example], shares: Mapping[str, float], *, seed: int, by: str | None = None
 ) -> dict[str, list[Example]]:
-    """The examples in parts of about these shares; with `by`, examples of equal `meta[by]` stay together."""
+    """The examples in parts of about these shares; those of equal `meta[by]` stay together."""
     if not shares or min(shares.values()) < 0 or not math.isclose(sum(shares.values()), 1):
         raise PairsError(f"shares of a split must be positive and sum to 1, got {dict(shares)}")
     groups: dict[str, list[int]] = defaultdict(list)

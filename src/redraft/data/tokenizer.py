@@ -13,16 +13,12 @@ from dataclasses import dataclass
 JOIN = "<join>"
 """No space here, though one was expected. Never a token of a text: words hold no punctuation."""
 
-_OPERATORS = (
-    "**= //= >>= <<= ... == != <= >= -> ** // << >> += -= *= /= %= &= |= ^= := && || :: =>"
-).split()
-_TOKEN = re.compile(
-    "|".join([r"\w+", r"\n", r"[^\S\n]+", *map(re.escape, _OPERATORS), "."]), re.DOTALL
-)
+_OPERATOR = r"(?:\*\*|//|>>|<<)=?|\.\.\.|[-=!<>+*/%&|^:]=|->|=>|&&|\|\||::"
+_TOKEN = re.compile(rf"\w+|\n|[^\S\n]+|{_OPERATOR}|.", re.DOTALL)
 _PIECE = re.compile(r"_+|\d+|[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
 
-_SPACED = frozenset("= == != <= >= += -= *= /= //= := -> + < > && || => | &".split())
+_SPACED = frozenset("= == != <= >= += -= *= /= //= := -> + < > && || => | &".split())  # noqa: SIM905
 _SPACE_AFTER = frozenset(",:;#")
 _NO_SPACE_BEFORE = frozenset(",:;.)]}")
 
@@ -34,7 +30,7 @@ def is_word(token: str) -> bool:
 
 def expects_space(left: str, right: str) -> bool:
     """Whether text usually has a space between these two, neither being white space."""
-    if right in _NO_SPACE_BEFORE:
+    if right in _NO_SPACE_BEFORE or left == right == "#":  # a ruler of #### is one run
         return False
     if left in _SPACE_AFTER or (left in _SPACED) != (right in _SPACED):
         return True

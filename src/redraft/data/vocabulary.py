@@ -25,7 +25,7 @@ class Vocabulary:
     def build(
         cls, sequences: Iterable[Sequence[str]], *, min_count: int = 1, max_size: int | None = None
     ) -> "Vocabulary":
-        """The tokens seen at least `min_count` times, at most `max_size` of them, ties by spelling."""
+        """The `max_size` most frequent tokens seen `min_count` times or more, ties by spelling."""
         counter: Counter[str] = Counter()
         for sequence in sequences:
             counter.update(sequence)
@@ -57,18 +57,22 @@ class Vocabulary:
         """Write the vocabulary, one token a line."""
         rows = zip(self.tokens, self.counts, strict=True)
         lines = [f"{json.dumps(token, ensure_ascii=False)}\t{count}\n" for token, count in rows]
-        path.write_text("".join(lines), encoding="utf-8", newline="\n")
+        # half a character, which UTF-8 cannot spell, becomes the escape JSON has for it
+        path.write_text("".join(lines), encoding="utf-8", errors="backslashreplace", newline="\n")
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
         """The vocabulary that `save` wrote."""
         tokens, counts = [], []
         # not splitlines(): a token may be an exotic line separator
-        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], start=1):
+        *lines, rest = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        for number, line in enumerate(lines, start=1):
             try:
                 token, count = line.rsplit("\t", 1)
                 tokens.append(json.loads(token))
                 counts.append(int(count))
             except ValueError as error:
                 raise ModelError(f"{path}:{number}: not a vocabulary entry; fit again") from error
+        if rest or tuple(tokens[: len(SPECIAL)]) != SPECIAL:
+            raise ModelError(f"{path}: not a whole vocabulary; fit again")
         return cls(tuple(tokens), tuple(counts))

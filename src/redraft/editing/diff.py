@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from redraft.data.tokenizer import Tokenizer, spell
 
+_ALIKE = 1 / 3
+"""Texts less alike than this share tokens by chance; they are shown one after the other."""
+
 Change = Literal["kept", "removed", "added"]
 
 
@@ -30,6 +33,8 @@ class Diff:
         old, new = (spell(Tokenizer().tokenize(text)) for text in (before, after))
         spans: list[Span] = []
         matcher = SequenceMatcher(None, old, new, autojunk=False)
+        if matcher.ratio() < _ALIKE:
+            return cls((*_span("removed", old), *_span("added", new)))
         for _, old_start, old_end, new_start, new_end in matcher.get_opcodes():
             if old[old_start:old_end] == new[new_start:new_end]:
                 spans.append(Span("kept", "".join(old[old_start:old_end])))

@@ -25,6 +25,16 @@ from redraft.evaluation.exact_match import (
     parses,
 )
 
+LABELS = {
+    "bleu_yin": "BLEU\nyin",
+    "bleu_paper": "BLEU\npaper",
+    "bleu_corpus": "BLEU\ncorpus",
+    "exact": "exact",
+    "exact_clean": "exact\nclean",
+    "parses": "parses",
+}
+"""The metrics of full outputs that tables show, in their order."""
+
 
 @dataclass(frozen=True)
 class Scores:

@@ -1,0 +1,67 @@
+"""The `redraft` command: its verbs, and what becomes of an error."""
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from redraft.cli import (
+    check,
+    demo,
+    evaluate,
+    fit,
+    info,
+    mine,
+    predict,
+    retrieve,
+    score,
+    split,
+)
+from redraft.errors import RedraftError
+
+
+
+class Verbs(TyperGroup):
+    """The verbs, with every error of a user's as one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb."""
+        try:
+            return super().invoke(ctx)
+        except RedraftError as error:
+            typer.echo(f"error: {error}", err=True)
+            ctx.exit(2)
+        except KeyboardInterrupt:
+            typer.echo("interrupted; nothing half-written was left behind", err=True)
+            ctx.exit(130)
+
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Learn from input → output pairs: retrieve the example that is easiest to edit into "
+    "the answer, edit it, and show the source.\n\n"
+    "Start with `redraft demo`, or with your own pairs: `redraft check`, `fit`, `predict`.",
+)
+for verb in (check, mine, split, fit, retrieve, predict, evaluate, score, info, demo):
+    app.command(verb.__name__.rpartition(".")[2])(verb.command)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: bool = typer.Option(False, "--version", help="Print the version and leave."),
+) -> None:
+    """Nothing but the version, if asked for."""
+    if show:
+        from redraft import __version__
+
+        typer.echo(f"redraft {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command and leave: 0 done, 1 done with findings, 2 could not be done, 130 interrupted."""
+    app(prog_name="redraft")

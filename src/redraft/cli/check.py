@@ -1,0 +1,72 @@
+"""`redraft check`: bad rows, duplicates, leaks."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from redraft.cli import options
+from redraft.cli.console import Format, emit, progress, remark, stdout
+from redraft.cli.options import FormatOption, PairsArgument, XColumns, YColumn
+from redraft.data.example import Example
+from redraft.data.rows import Columns
+
+
+def command(
+    pairs: PairsArgument,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Other pairs, such as the test set: report what stands in both."),
+    ] = None,
+    x_columns: XColumns = "",
+    y_column: YColumn = "y",
+    form: FormatOption = Format.JSON,
+) -> None:
+    """List every bad row, duplicate and leak of a file of pairs.
+
+    Prints one line for each, then a summary. Exit code 0: nothing found; 1: duplicates or
+    leaks; 2: bad rows.
+
+    Example: `redraft check train.jsonl --against test.jsonl --format table`
+    """
+    from redraft.data.check import LeakFinder, Tally, check
+    from redraft.data.pairs import scan_pairs
+    from redraft.data.rows import BadRow
+
+    columns = options.columns(x_columns, y_column)
+    leaks = None
+    if against is not None:
+        leaks = LeakFinder(progress(_numbered(against, columns), f"reading {against.name}"))
+    tally = Tally()
+    outcomes = progress(scan_pairs(pairs, columns), f"checking {pairs.name}")
+    show = emit if form is Format.JSON else _print
+    for found in check(outcomes, tally, against=leaks):
+        kind = {"kind": "bad row"} if isinstance(found, BadRow) else {}
+        show({**kind, **dataclasses.asdict(found)})
+    show({"kind": "summary", **tally.to_json()})
+    if tally.bad:
+        remark(f"error: {pairs}: {tally.bad:,} bad rows of {tally.rows:,}; mend or remove them")
+        raise typer.Exit(2)
+    raise typer.Exit(1 if tally.found else 0)
+
+
+def _numbered(path: Path, columns: Columns) -> Iterator[tuple[int, Example]]:
+    """The good examples of the other file; its bad rows are an error."""
+    from redraft.data.pairs import read_pairs
+
+    yield from enumerate(read_pairs(path, columns), start=1)
+
+
+def _print(row: dict[str, Any]) -> None:
+    """A finding or the summary as a line for people."""
+    console = stdout()
+    if row["kind"] == "summary":
+        counts = ", ".join(f"{count:,} {name}" for name, count in row.items() if name != "kind")
+        console.print(f"[bold]{counts}[/bold]")
+    elif row["kind"] == "bad row":
+        console.print(f"[red]bad row[/red]  {row['file']}:{row['line']}: {row['reason']}", soft_wrap=True)
+    else:
+        line = f"[yellow]{row['kind']}[/yellow]  row {row['row']}, as row {row['other']}: {row['detail']}"
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,81 @@
+"""`redraft evaluate`: a model against pairs with known outputs."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from redraft.cli import options
+from redraft.cli.console import Format, emit, progress, remark, scores_table, stdout, working
+from redraft.cli.options import FormatOption, ModelArgument, PairsArgument, XColumns, YColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from redraft.data.example import Example
+    from redraft.evaluation.evaluation import Evaluation
+    from redraft.retrieve_and_edit import RetrieveAndEdit
+
+_BATCH = 64
+
+
+def command(
+    model: ModelArgument,
+    pairs: PairsArgument,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Folder for rows.jsonl, scores.json, report.html.")
+    ] = Path("evaluation"),
+    x_columns: XColumns = "",
+    y_column: YColumn = "y",
+    form: FormatOption = Format.JSON,
+) -> None:
+    """Score a model on pairs: every metric with its 95 % interval, a row an example, a report.
+
+    Example: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`
+    """
+    from redraft.data.pairs import read_pairs
+    from redraft.experiment import describe_model
+    from redraft.retrieve_and_edit import RetrieveAndEdit
+
+    with working("loading the model"):
+        loaded = RetrieveAndEdit.load(model)
+        facts = {name: str(value) for name, value in describe_model(model).items()}
+    examples = read_pairs(pairs, options.columns(x_columns, y_column))
+    evaluation = evaluate(loaded, examples)
+    with working("writing the report"):
+        write_evaluation(evaluation, out, title=f"{model.name} on {pairs.name}", facts=facts)
+    if form is Format.JSON:
+        emit(evaluation.scores.to_json())
+    else:
+        system = f"{loaded.retriever.name} + {loaded.editor.name}"
+        stdout().print(scores_table({system: evaluation.scores}, title=str(pairs)))
+    remark(f"rows, scores and report: {out}/")
+
+
+def evaluate(model: "RetrieveAndEdit", examples: "Sequence[Example]") -> "Evaluation":
+    """The model's answers to the examples, scored, with progress on stderr."""
+    from redraft.evaluation.evaluation import Evaluation
+
+    inputs = [example.x for example in examples]
+    predictions = []
+    batches = range(0, len(inputs), _BATCH)
+    for start in progress(batches, "predicting", total=len(batches)):
+        predictions += model.predict(inputs[start : start + _BATCH])
+    train_outputs = {example.y for example in model.retriever.examples}
+    with working("scoring"):
+        return Evaluation.of(examples, predictions, train_outputs=train_outputs)
+
+
+def write_evaluation(
+    evaluation: "Evaluation", out: Path, *, title: str, facts: dict[str, str]
+) -> None:
+    """Rows, scores and report as files of the folder."""
+    from redraft.evaluation.report import write_report
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_report(evaluation, out / "report.html", title=title, facts=facts)
+    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in evaluation.rows())
+    (out / "rows.jsonl").write_text(rows, encoding="utf-8")
+    scores = json.dumps(evaluation.scores.to_json(), indent=2) + "\n"
+    (out / "scores.json").write_text(scores, encoding="utf-8")

@@ -1,0 +1,79 @@
+"""Arguments and options that several verbs share, and how their texts become values."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from redraft.cli.console import Format
+from redraft.data.example import TEXT_FIELD, Input
+from redraft.data.rows import Columns
+from redraft.errors import PairsError
+
+if TYPE_CHECKING:
+    from redraft.data.example import Example
+
+PAIRS_HELP = (
+    "Pairs: .jsonl (rows with x and y), .csv, .tsv, .parquet, or .in with .out beside it; .gz too."
+)
+
+PairsArgument = Annotated[Path, typer.Argument(help=PAIRS_HELP, show_default=False)]
+ModelArgument = Annotated[
+    Path, typer.Argument(help="A folder that `redraft fit` wrote.", show_default=False)
+]
+XColumns = Annotated[
+    str,
+    typer.Option(help="Columns of a table that are the input, with commas between. [x, or x.*]"),
+]
+YColumn = Annotated[str, typer.Option(help="Column of a table that is the output.")]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="json: JSON lines for programs; table: for people.")
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Only examples whose meta has this value: KEY=VALUE. May be repeated."),
+]
+
+
+def columns(x_columns: str, y_column: str) -> Columns:
+    """Which columns of a table hold what."""
+    return Columns(tuple(name for name in x_columns.split(",") if name), y_column)
+
+
+def filters(where: Sequence[str] | None) -> dict[str, str]:
+    """KEY=VALUE texts as a filter on meta."""
+    found = {}
+    for text in where or ():
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise PairsError(f"--where {text}: expected KEY=VALUE")
+        found[key] = value
+    return found
+
+
+def parse_input(text: str, examples: Sequence["Example"]) -> Input:
+    """One input as typed: plain text, or a JSON object of the model's fields."""
+    fields = list(examples[0].x) if examples else [TEXT_FIELD]
+    value: object = None
+    if text.lstrip().startswith("{"):
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            value = None
+    if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
+        return complete_input(value, fields)
+    if fields != [TEXT_FIELD]:
+        sample = json.dumps(dict.fromkeys(fields, "…"), ensure_ascii=False)
+        raise PairsError(f"the input of this model has fields; give them as JSON: '{sample}'")
+    return {TEXT_FIELD: text}
+
+
+def complete_input(x: Input, fields: Sequence[str]) -> Input:
+    """The input with all of the model's fields, those not given empty; unknown ones are an error."""
+    unknown = [name for name in x if name not in fields]
+    if unknown:
+        known = ", ".join(fields)
+        raise PairsError(f"this model's input has no field {unknown[0]!r}; its fields are: {known}")
+    return {name: x.get(name, "") for name in fields}

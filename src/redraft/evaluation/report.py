@@ -1,0 +1,317 @@
+"""An evaluation as one HTML file that loads nothing: the scores, two plots, the best and worst.
+
+Knows markup and escaping: every text of a user passes through `html.escape` or script-safe JSON.
+The look is in `report.css`, the drawing in `report.js`, the numbers drawn in `plots`. Does not
+know how a score is computed or a model made.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from redraft.data.example import Example, Input
+from redraft.editing.candidate import Candidate
+from redraft.editing.diff import Diff, Span
+from redraft.errors import MissingExtraError
+from redraft.evaluation.evaluation import Evaluation
+from redraft.evaluation.plots import (
+    PRIMARY,
+    counted,
+    distance_plot,
+    gist,
+    primary_scores,
+    score_plot,
+)
+from redraft.evaluation.scores import Scores
+
+SHOWN = 5
+"""How many of the best examples are shown, and of the worst."""
+
+MAX_CHARACTERS = 20_000
+"""What is shown of one text."""
+
+MAX_COMPARED = 3_000
+"""What is compared of one text: the time it takes may grow with the cube."""
+
+_METRICS = {
+    "bleu_yin": (
+        "Sentence BLEU",
+        "How many runs of one to four tokens an answer shares with the truth, as a mean over "
+        "the examples: BLEU-4 with NLTK's smoothing method 3. Line breaks do not count.",
+    ),
+    "bleu_paper": (
+        "Sentence BLEU, unsmoothed",
+        "The same mean as the paper took it: a newline is a token, and an answer that shares no "
+        "run of four tokens with the truth scores 0.",
+    ),
+    "bleu_corpus": (
+        "Corpus BLEU",
+        "sacreBLEU's figure: the runs of all answers are counted together, so that long answers "
+        "weigh more.",
+    ),
+    "exact": (
+        "Exactly right",
+        "Answers that equal the truth: the same syntax tree in Python, the same text otherwise.",
+    ),
+    "exact_clean": (
+        "Exactly right, unseen outputs",
+        "The same, among the examples whose truth does not stand verbatim in the training data.",
+    ),
+    "exact_paper": (
+        "Exactly right, by tokens",
+        "Answers with the same tokens as the truth; quotes and indentation do not matter.",
+    ),
+    "parses": ("Well-formed", "Answers that Python can parse."),
+}
+_NOTES = {
+    "language": "Outputs are read as",
+    "n_clean": "Examples with unseen outputs",
+    "share_in_train": "Outputs that stand in train",
+    "signature": "sacreBLEU signature",
+}
+
+
+def write_report(
+    evaluation: Evaluation, path: Path, *, title: str, facts: Mapping[str, str]
+) -> None:
+    """Write the report of an evaluation, whole or not at all; `facts` say what was evaluated."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingExtraError("plotly", extra="report", purpose="the HTML report") from error
+    histogram, scatter = score_plot(evaluation), distance_plot(evaluation)
+    scripts = {"plotly": _newlines(get_plotlyjs()), "script": _newlines(_asset("report.js"))}
+    page = Template(_asset("report.html")).substitute(
+        scripts,
+        script_hashes=" ".join(_hash(script) for script in scripts.values()),
+        style=_asset("report.css"),
+        data=_script_json({"histogram": histogram.values, "scatter": scatter.values}),
+        title=escape(title),
+        facts=_terms(facts, "facts"),
+        histogram_caption=escape(histogram.caption),
+        scatter_caption=escape(scatter.caption),
+        scatter_state="" if scatter.values else "is-empty",
+        **_summary(evaluation),
+        **_examples(evaluation),
+    )
+    _write_whole(path, page)
+
+
+def _summary(evaluation: Evaluation) -> dict[str, str]:
+    scores = evaluation.scores
+    names = [name for name in _METRICS if name in scores.metrics]
+    names += [name for name in scores.metrics if name not in _METRICS]
+    return {
+        "primary": f"{scores.metrics[PRIMARY]:.1f}",
+        "primary_label": _METRICS[PRIMARY][0],
+        "primary_name": PRIMARY,
+        "primary_range": _range(scores, PRIMARY),
+        "primary_bar": _bar(scores, PRIMARY),
+        "examples_count": counted(scores.n, "example"),
+        "metrics": "\n".join(_metric_row(scores, name) for name in names),
+        "interval_note": (
+            "One example cannot be resampled, so the intervals here have no width."
+            if scores.n == 1
+            else "One without width means that all examples agree, not that the figure is certain."
+        ),
+        "notes": _terms(_notes(evaluation), "notes"),
+    }
+
+
+def _metric_row(scores: Scores, name: str) -> str:
+    label, explanation = _METRICS.get(name, (name, ""))
+    n = scores.notes.get("n_clean", scores.n) if name == "exact_clean" else scores.n
+    return f"""<tr role="row">
+<th role="rowheader" scope="row"><span class="term"><span class="name">{escape(label)}</span>
+<code>{escape(name)}</code></span><span class="explanation">{escape(explanation)}</span></th>
+<td role="cell" class="number score">{scores.metrics[name]:.1f}</td>
+<td role="cell" class="range">{_range(scores, name)}{_bar(scores, name)}</td>
+<td role="cell" class="number n"><span class="n-label">n = </span>{n:,}</td>
+</tr>"""
+
+
+def _range(scores: Scores, name: str) -> str:
+    low, high = scores.interval[name]
+    return f"{low:.1f} – {high:.1f}"
+
+
+def _bar(scores: Scores, name: str) -> str:
+    low, high = scores.interval[name]
+    position = f"--at:{scores.metrics[name]:.2f};--low:{low:.2f};--high:{high:.2f}"
+    return f'<span class="bar" style="{position}" aria-hidden="true"><i></i><b></b></span>'
+
+
+def _notes(evaluation: Evaluation) -> dict[str, str]:
+    answered = [answer for answer in evaluation.answers if answer]
+    pairs = [(each.prototype.example.y, each.output) for each in answered if each.prototype]
+    notes = {"Answered": f"{len(answered):,} of {len(evaluation.answers):,}"}
+    if pairs:
+        unchanged = sum(before == after for before, after in pairs)
+        notes["Prototype returned unchanged"] = f"{unchanged:,} of {len(pairs):,}"
+    given = evaluation.scores.notes
+    # the longest goes last
+    for name in sorted(given, key=lambda name: name == "signature"):
+        shown = f"{given[name]:.1f} %" if name == "share_in_train" else str(given[name])
+        notes[_NOTES.get(name, name)] = shown
+    return notes
+
+
+def _terms(terms: Mapping[str, str], name: str) -> str:
+    rows = (f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in terms.items())
+    return f'<dl class="{name}">{"".join(rows)}</dl>' if terms else ""
+
+
+def best_and_worst(evaluation: Evaluation) -> tuple[list[int], list[int]]:
+    """The rows with the highest scores and those with the lowest; none is in both."""
+    scores = primary_scores(evaluation).tolist()
+    best = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
+    shown = min(SHOWN, (len(scores) + 1) // 2)
+    # of two that score alike, the answered one has more to show
+    worst = sorted(
+        best[shown:], key=lambda row: (scores[row], evaluation.answers[row] is None, row)
+    )
+    return best[:shown], worst[:SHOWN]
+
+
+def _examples(evaluation: Evaluation) -> dict[str, str]:
+    best, worst = best_and_worst(evaluation)
+    if not worst:
+        return {"examples_heading": "The example", "examples": _cards(evaluation, best)}
+    return {
+        "examples_heading": "The best and the worst",
+        "examples": f"<h3>Highest scores</h3>\n{_cards(evaluation, best)}\n"
+        f"<h3>Lowest scores</h3>\n{_cards(evaluation, worst)}",
+    }
+
+
+def _cards(evaluation: Evaluation, rows: Iterable[int]) -> str:
+    return "\n".join(_card(evaluation, row, is_open=at == 0) for at, row in enumerate(rows))
+
+
+def _card(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
+    example, answer = evaluation.examples[row], evaluation.answers[row]
+    prototype = answer.prototype if answer else None
+    tags = [f"row {row + 1}"]
+    tags += [f"distance {prototype.distance:.3g}"] if prototype else []
+    tags += ["exactly right"] if evaluation.scores.per_example["exact"][row] else []
+    return f"""<details class="example"{" open" if is_open else ""}>
+<summary><span class="points">{primary_scores(evaluation)[row]:.1f}</span>
+<span class="gist">{escape(gist(example))}</span>
+<span class="tags">{", ".join(tags)}</span></summary>
+<div class="body">
+{_fields("Input", example.x)}
+{_fields("Input of the prototype", prototype.example.x if prototype else None)}
+{_comparisons(example, answer)}
+<details class="wide"><summary>The three texts in full</summary>
+<div class="texts">
+{_text("Output of the prototype", prototype.example.y if prototype else None)}
+{_text("Answer", answer.output if answer else None)}
+{_text("Truth", example.y)}
+</div></details>
+</div>
+</details>"""
+
+
+def _fields(label: str, x: Input | None) -> str:
+    if x is None:
+        return _panel(label, '<p class="missing">No prototype was retrieved.</p>')
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(_cut(text, MAX_CHARACTERS)) or '–'}</dd>"
+        for name, text in x.items()
+    )
+    return _panel(
+        label, f'<div class="fields" role="group" aria-label="{label}"><dl>{rows}</dl></div>'
+    )
+
+
+def _comparisons(example: Example, answer: Candidate | None) -> str:
+    if answer is None:
+        return _text("Answer", None) + _text("Truth", example.y)
+    prototype = answer.prototype
+    edit = (
+        _comparison("From prototype to answer", prototype.example.y, answer.output)
+        if prototype
+        else _text("Answer", answer.output)
+    )
+    return edit + _comparison("From answer to truth", answer.output, example.y)
+
+
+def _comparison(label: str, before: str, after: str) -> str:
+    spans = Diff.between(_cut(before, MAX_COMPARED), _cut(after, MAX_COMPARED)).spans
+    changes = sum(span.change != "kept" for span in spans)
+    verdict = "nothing changes" if before == after else counted(changes, "change")
+    heading = f'{label} <span class="verdict">({verdict})</span>'
+    return _panel(heading, _box(label, "".join(_span(span) for span in spans)))
+
+
+def _span(span: Span) -> str:
+    text = escape(span.text)
+    if span.change == "kept":
+        return text
+    tag = "del" if span.change == "removed" else "ins"
+    # a line break has no face to strike out or underline, and an indentation needs no mark
+    broken = text.replace("\n", '<span class="newline"></span>\n')
+    marked = _INDENTATION.sub(rf"</{tag}>\g<0><{tag}>", broken)
+    return f"<{tag}>{marked}</{tag}>"
+
+
+_INDENTATION = re.compile(r"(?<=\n)[ \t]+(?=[^\s<])")
+
+
+def _text(label: str, text: str | None) -> str:
+    if text is None:
+        return _panel(label, '<p class="missing">None.</p>')
+    return _panel(label, _box(label, escape(_cut(text, MAX_CHARACTERS))))
+
+
+def _box(label: str, markup: str) -> str:
+    # a newline right after <pre> is not shown, so one is given away
+    return f'<pre class="text" role="group" aria-label="{label}">\n{markup}</pre>'
+
+
+def _panel(heading: str, body: str) -> str:
+    return f"<div><h4>{heading}</h4>{body}</div>"
+
+
+def _cut(text: str, limit: int) -> str:
+    over = len(text) - limit
+    return text if over <= 0 else f"{text[:limit]}\n… and {counted(over, 'character')} more"
+
+
+def _asset(name: str) -> str:
+    return files("redraft.evaluation").joinpath(name).read_text(encoding="utf-8")
+
+
+def _newlines(script: str) -> str:
+    """The script as a browser reads it, and so as it must be hashed."""
+    return script.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _script_json(value: Any) -> str:
+    """JSON in which no text can end the script element it stands in."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _write_whole(path: Path, page: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        # a lone surrogate is no character, and must not cost the whole report
+        partial.write_bytes(page.encode("utf-8", errors="replace"))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,17 @@
+"""`redraft demo` as a newcomer runs it."""
+
+from pathlib import Path
+
+from redraft import RetrieveAndEdit
+from tests.conftest import Run
+
+
+def test_the_demo_ends_with_a_table_a_report_and_a_model(tmp_path: Path, redraft: Run) -> None:
+    done = redraft("demo", "-o", tmp_path / "demo")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("a held-out function") == 3
+    assert "answer → truth" in done.stdout
+    assert "bm25, same modules" in done.stdout
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 1_000_000
+    model = RetrieveAndEdit.load(tmp_path / "demo" / "model")
+    assert len(model.retriever.examples) > 1000

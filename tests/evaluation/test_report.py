@@ -1,0 +1,279 @@
+import json
+import math
+import re
+import sys
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from redraft.data.example import Example
+from redraft.editing.candidate import Candidate
+from redraft.errors import MissingExtraError
+from redraft.evaluation.evaluation import Evaluation
+from redraft.evaluation.plots import MAX_POINTS, distance_plot, mean_line, score_plot
+from redraft.evaluation.report import best_and_worst, write_report
+from redraft.retrieval.prototype import Prototype
+
+pytest.importorskip("plotly")
+
+HOSTILE = "<script>alert(1)</script> </script><!-- <b onclick='x()'>&amp; \"quoted\" $title"
+
+
+class Page(HTMLParser):
+    """The elements of a page, the text that a reader sees, and the scripts."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.scripts: list[str] = []
+        self._within = ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._within = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, _tag: str) -> None:
+        self._within = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._within == "script":
+            self.scripts[-1] += data
+        elif self._within != "style":
+            self.text += data
+
+    def count(self, tag: str, **attributes: str) -> int:
+        return sum(
+            found == tag and all(given.get(key) == value for key, value in attributes.items())
+            for found, given in self.elements
+        )
+
+
+def answered(output: str, *, distance: float = 0.25, source: str = "f(a)") -> list[Candidate]:
+    prototype = Prototype(Example({"text": "call f"}, source), distance)
+    return [Candidate(output, -1.0, prototype)]
+
+
+def evaluation_of(size: int) -> Evaluation:
+    """Examples that are answered ever better."""
+    examples = [Example({"text": f"input number {at}"}, "g(a, b, c, d, e)") for at in range(size)]
+    outputs = ["g(" + ", ".join("abcde"[: 1 + at % 5]) + ")" for at in range(size)]
+    predictions = [answered(output, distance=1 / (1 + at)) for at, output in enumerate(outputs)]
+    return Evaluation.of(examples, predictions, train_outputs=["f(a)"])
+
+
+def written(evaluation: Evaluation, folder: Path, *, title: str = "A report") -> Page:
+    path = folder / "report.html"
+    write_report(evaluation, path, title=title, facts={"Retriever": "lexical"})
+    return Page(path)
+
+
+def hostile_evaluation() -> Evaluation:
+    example = Example({HOSTILE: HOSTILE}, HOSTILE)
+    prototype = Prototype(Example({HOSTILE: HOSTILE}, f"old {HOSTILE}"), 0.5)
+    predictions = [[Candidate(f"new\n    {HOSTILE}", 0.0, prototype)]] * 2
+    return Evaluation.of([example] * 2, predictions, language="text")
+
+
+def test_the_page_fetches_nothing(tmp_path: Path) -> None:
+    page = written(evaluation_of(12), tmp_path)
+    links = [
+        (tag, value)
+        for tag, given in page.elements
+        for name, value in given.items()
+        if name in {"src", "href", "srcset", "data", "action", "poster"}
+    ]
+    assert links
+    assert all(value and value.startswith(("#", "data:")) for _, value in links)
+    policy = next(
+        given["content"] or ""
+        for tag, given in page.elements
+        if tag == "meta" and given.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none';")
+    assert len(re.findall("'sha256-", policy)) == 2
+    assert not re.search(r"url\(|@import", Path(tmp_path / "report.html").read_text()[:30_000])
+
+
+def test_the_page_has_the_marks_of_a_good_document(tmp_path: Path) -> None:
+    page = written(evaluation_of(12), tmp_path)
+    assert page.count("html", lang="en") == page.count("h1") == page.count("main") == 1
+    assert page.count("title") == page.count("meta", name="viewport") == page.count("caption") == 1
+    ids = [given["id"] for _, given in page.elements if "id" in given]
+    assert len(ids) == len(set(ids))
+    links = {(given.get("href") or "")[1:] for tag, given in page.elements if tag == "a"}
+    assert links <= set(ids)
+
+
+def test_hostile_text_is_shown_and_never_run(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(hostile_evaluation(), path, title=HOSTILE, facts={HOSTILE: HOSTILE})
+    page = Page(path)
+    assert page.count("script") == len(page.scripts) == 3
+    assert not any(name.startswith("on") for _, given in page.elements for name in given)
+    assert not page.count("b", onclick="x()")
+    assert page.text.count(HOSTILE) >= 8
+    data, plotly, _ = page.scripts
+    assert "<" not in data
+    assert "alert(1)" not in plotly
+    hover = json.loads(data)["scatter"]["texts"][0]
+    assert "&lt;script&gt;" in hover
+    assert "<script" not in hover
+
+
+def test_every_metric_and_interval_is_shown(tmp_path: Path) -> None:
+    evaluation = evaluation_of(12)
+    text = written(evaluation, tmp_path).text
+    for name, value in evaluation.scores.metrics.items():
+        low, high = evaluation.scores.interval[name]
+        assert name in text
+        assert f"{value:.1f}" in text
+        assert f"{low:.1f} – {high:.1f}" in text
+    assert evaluation.scores.notes["signature"] in text
+    assert "Retriever" in text
+    assert "lexical" in text
+
+
+def test_a_metric_it_has_no_words_for_is_still_shown(tmp_path: Path) -> None:
+    evaluation = evaluation_of(3)
+    scores = evaluation.scores
+    more = type(scores)(
+        scores.n,
+        {**scores.metrics, "new<metric>": 12.34},
+        {**scores.interval, "new<metric>": (10.0, 15.0)},
+        scores.per_example,
+        scores.notes,
+    )
+    page = written(Evaluation(evaluation.examples, evaluation.answers, more), tmp_path)
+    assert "new<metric>" in page.text
+    assert "10.0 – 15.0" in page.text
+
+
+def test_an_evaluation_without_answers_has_a_report(tmp_path: Path) -> None:
+    examples = [Example({"text": "x"}, "y"), Example({"text": "z"}, "w")]
+    page = written(Evaluation.of(examples, [[], []]), tmp_path)
+    assert "there is no distance to plot" in page.text
+    assert json.loads(page.scripts[0])["scatter"] is None
+    assert page.count("figure", **{"class": "plot is-empty"}) == 1
+    assert "0 of 2" in page.text
+
+
+def test_an_answer_without_prototype_has_no_distance() -> None:
+    examples = [Example({"text": "x"}, "y")] * 3
+    infinite = answered("y", distance=math.inf)
+    plot = distance_plot(Evaluation.of(examples, [[Candidate("y", 0.0, None)], infinite, []]))
+    assert plot.values is None
+
+
+def test_one_example_is_enough_for_a_report(tmp_path: Path) -> None:
+    page = written(evaluation_of(1), tmp_path)
+    assert page.count("details", **{"class": "example"}) == 1
+    assert "The one example scores" in page.text
+    assert "cannot be resampled" in page.text
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9, 10, 11, 40])
+def test_no_example_is_shown_twice(size: int, tmp_path: Path) -> None:
+    evaluation = evaluation_of(size)
+    best, worst = best_and_worst(evaluation)
+    assert len({*best, *worst}) == len(best) + len(worst) == min(size, 10)
+    scores = evaluation.scores.per_example["bleu_yin"]
+    assert not worst or min(scores[row] for row in best) >= max(scores[row] for row in worst)
+    assert written(evaluation, tmp_path).count("details", **{"class": "example"}) == min(size, 10)
+
+
+def test_a_comparison_marks_what_was_removed_and_added(tmp_path: Path) -> None:
+    example = Example({"text": "x"}, "if a:\n    return c")
+    predictions = [answered("if a:\n    return b", source="if a:\n    return d")]
+    write_report(Evaluation.of([example], predictions), tmp_path / "r.html", title="", facts={})
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "if a:\n    return<del> d</del><ins> b</ins></pre>" in page
+    assert "if a:\n    return<del> b</del><ins> c</ins></pre>" in page
+
+
+def test_a_comparison_loses_no_character(tmp_path: Path) -> None:
+    truth = "\nif a:\n\n        b = 1\n\n\tc\n   \n"
+    page = written(
+        Evaluation.of([Example({"text": "x"}, truth)], [answered("", source="")]), tmp_path
+    )
+    assert page.text.count(truth) == 2
+
+
+def test_a_long_text_is_cut_and_says_so(tmp_path: Path) -> None:
+    example = Example({"text": "long " * 10}, "word " * 8_000)
+    path = tmp_path / "report.html"
+    write_report(Evaluation.of([example], [answered("word")]), path, title="Long", facts={})
+    assert "… and 20,000 characters more" in path.read_text(encoding="utf-8")
+
+
+def test_half_a_character_does_not_cost_the_report(tmp_path: Path) -> None:
+    examples = [Example({"text": "half \ud83d"}, "y")]
+    assert "half ?" in written(Evaluation.of(examples, [answered("y")]), tmp_path).text
+
+
+def test_the_histogram_counts_every_example_once() -> None:
+    evaluation = evaluation_of(23)
+    values = score_plot(evaluation).values
+    assert values is not None
+    assert sum(values["counts"]) == 23
+    assert values["edges"][0] == 0
+    assert values["edges"][-1] == 100
+
+
+def test_the_mean_line_covers_every_point_and_keeps_ties_together() -> None:
+    distances = np.array([0.0] * 20 + [0.5] * 5 + [1.0] * 15)
+    scores = np.array([90.0] * 20 + [50.0] * 5 + [10.0] * 15)
+    line = mean_line(distances, scores)
+    assert sum(each["n"] for each in line) == len(distances)
+    assert line[0] == {"distance": 0.0, "score": 90.0, "n": 20}
+    assert mean_line(distances[:9], scores[:9]) == []
+    assert mean_line(distances[:20], scores[:20]) == []
+
+
+def test_a_large_scatter_plot_is_thinned_and_says_so() -> None:
+    small = evaluation_of(1)
+    size = MAX_POINTS + 500
+
+    def repeated(values: Sequence[float]) -> list[float]:
+        return list(values) * size
+
+    per_example = {name: repeated(each) for name, each in small.scores.per_example.items()}
+    scores = type(small.scores)(
+        size, small.scores.metrics, small.scores.interval, per_example, small.scores.notes
+    )
+    plot = distance_plot(Evaluation([*small.examples] * size, [*small.answers] * size, scores))
+    assert plot.values is not None
+    assert len(plot.values["distances"]) == MAX_POINTS
+    assert "2,000 of 2,500" in plot.caption
+
+
+def test_without_plotly_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'redraft\[report\]'"):
+        written(evaluation_of(1), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("the old report")
+
+    def fail(_self: Path, _data: bytes) -> int:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_report(evaluation_of(1), path, title="New", facts={})
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+    assert path.read_text() == "the old report"

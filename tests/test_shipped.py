@@ -1,0 +1,92 @@
+"""What the repository promises runs: every example, every command of the README, fast start-up."""
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def commands() -> list[str]:
+    """The README's `redraft` commands, continued lines joined, comments removed."""
+    text = "\n".join(blocks("sh")).replace("\\\n", " ")
+    return [line for line in text.splitlines() if line.startswith("redraft ")]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_every_example_runs(path: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    assert len(commands()) >= 8
+    for command in commands():
+        arguments = shlex.split(command, comments=True)[1:]
+        done = subprocess.run(
+            [sys.executable, "-c", "from redraft.cli.app import main; main()", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        findings_are_fine = 1 if arguments[0] == "check" else 0
+        assert done.returncode in (0, findings_are_fine), f"{command}\n{done.stderr}"
+        assert done.stdout or done.stderr
+    for code in blocks("python"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def seconds(*arguments: str) -> float:
+    """The best of three runs of a fresh interpreter."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def test_importing_the_library_is_quick_and_brings_no_heavy_package() -> None:
+    heavy = "torch numpy scipy faiss nltk sacrebleu bm25s plotly rich typer pyarrow".split()
+    code = f"import redraft, sys; assert not set({heavy}) & set(sys.modules), sys.modules"
+    # a third of a second is promised on an idle machine; tests share it
+    assert seconds("-c", code) < 0.6
+
+
+def test_help_is_quick() -> None:
+    code = "import sys; sys.argv = ['redraft', '--help']; from redraft.cli.app import main; main()"
+    assert seconds("-c", code) < 1.0
+
+
+def test_every_public_name_is_there() -> None:
+    import redraft
+
+    assert len(redraft.__all__) <= 10
+    for name in redraft.__all__:
+        assert getattr(redraft, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = redraft.nonsense
+
+
+def test_the_changelog_tells_of_this_version() -> None:
+    from redraft import __version__
+
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
