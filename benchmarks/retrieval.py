@@ -48,5 +48,7 @@ def run() -> Iterator[Measurement]:
     )
     name = f"retrieve 5 of {len(examples):,}"
     each = {system: 1000 * total / QUERIES for system, total in seconds.items()}
-    yield Measurement(f"{name}, lexical", each["lexical"], "ms", each["lexical"] / each["bm25"], "bm25")
+    yield Measurement(
+        f"{name}, lexical", each["lexical"], "ms", each["lexical"] / each["bm25"], "bm25"
+    )
     yield Measurement(f"{name}, bm25", each["bm25"], "ms")

@@ -14,7 +14,9 @@ def start(code: str) -> Callable[[], object]:
 
 def run() -> Iterator[Measurement]:
     """Import and help, beside an interpreter that does nothing."""
-    help_code = "import sys; sys.argv = ['redraft', '--help']; import redraft.cli.app as a; a.main()"
+    help_code = (
+        "import sys; sys.argv = ['redraft', '--help']; import redraft.cli.app as a; a.main()"
+    )
     tasks = {"bare": start("pass"), "import": start("import redraft"), "help": start(help_code)}
     seconds = best_seconds(tasks, rounds=7)
     for name, label in (("import", "import redraft"), ("help", "redraft --help")):

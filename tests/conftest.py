@@ -23,7 +23,9 @@ def sentence(verb: str, count: int, name: str) -> Example:
 def examples() -> list[Example]:
     """Sixty pairs, every output different."""
     verbs, names = ("sum", "max", "sorted"), ("cards", "players", "minions", "decks")
-    return [sentence(verb, count, name) for verb in verbs for count in range(1, 6) for name in names]
+    return [
+        sentence(verb, count, name) for verb in verbs for count in range(1, 6) for name in names
+    ]
 
 
 @pytest.fixture
@@ -43,7 +45,11 @@ def redraft(tmp_path: Path) -> Run:
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from redraft.cli.app import main; main()"]
         return subprocess.run(
-            [*command, *map(str, arguments)], capture_output=True, text=True, cwd=folder, check=False
+            [*command, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            check=False,
         )
 
     return run

@@ -59,7 +59,9 @@ def test_a_saved_model_answers_as_before(
     assert loaded.retriever.examples == examples
 
 
-def test_a_model_directory_holds_only_readable_data(tmp_path: Path, examples: list[Example]) -> None:
+def test_a_model_directory_holds_only_readable_data(
+    tmp_path: Path, examples: list[Example]
+) -> None:
     RetrieveAndEdit.fit(examples, retriever="bm25").save(tmp_path / "bm25")
     RetrieveAndEdit.fit(examples).save(tmp_path / "lexical")
     kinds = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
@@ -67,7 +69,9 @@ def test_a_model_directory_holds_only_readable_data(tmp_path: Path, examples: li
 
 
 def test_unknown_parts_and_no_examples_are_refused(examples: list[Example]) -> None:
-    with pytest.raises(ConfigError, match="no retriever is called 'psychic'; choose one of: lexical"):
+    with pytest.raises(
+        ConfigError, match="no retriever is called 'psychic'; choose one of: lexical"
+    ):
         RetrieveAndEdit.fit(examples, retriever="psychic")
     with pytest.raises(ConfigError, match="no editor is called 'red pen'"):
         RetrieveAndEdit.fit(examples, editor="red pen")

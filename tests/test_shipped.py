@@ -1,7 +1,7 @@
 """What the repository promises runs: every example, every command of the README, fast start-up."""
 
+import os
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -18,12 +18,13 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    """The README's `redraft` commands, continued lines joined, comments removed."""
-    text = "\n".join(blocks("sh")).replace("\\\n", " ")
-    return [line for line in text.splitlines() if line.startswith("redraft ")]
+    """The README's `redraft` commands."""
+    return [line for line in "\n".join(blocks("sh")).splitlines() if line.startswith("redraft ")]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name
+)
 def test_every_example_runs(path: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -35,18 +36,21 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
 def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
     (tmp_path / "src").symlink_to(ROOT / "src")
     assert len(commands()) >= 8
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for command in commands():
-        arguments = shlex.split(command, comments=True)[1:]
         done = subprocess.run(
-            [sys.executable, "-c", "from redraft.cli.app import main; main()", *arguments],
+            command,
+            shell=True,
             cwd=tmp_path,
             capture_output=True,
             text=True,
             check=False,
+            env={**os.environ, "PATH": path},
         )
-        findings_are_fine = 1 if arguments[0] == "check" else 0
-        assert done.returncode in (0, findings_are_fine), f"{command}\n{done.stderr}"
-        assert done.stdout or done.stderr
+        # `check` leaves with 1 when it has found something
+        fine = (0, 1) if command.startswith("redraft check ") else (0,)
+        assert done.returncode in fine, f"{command}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
     for code in blocks("python"):
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -65,7 +69,7 @@ def seconds(*arguments: str) -> float:
 
 
 def test_importing_the_library_is_quick_and_brings_no_heavy_package() -> None:
-    heavy = "torch numpy scipy faiss nltk sacrebleu bm25s plotly rich typer pyarrow".split()
+    heavy = ["torch", "numpy", "scipy", "faiss", "nltk", "bm25s", "plotly", "rich", "typer"]
     code = f"import redraft, sys; assert not set({heavy}) & set(sys.modules), sys.modules"
     # a third of a second is promised on an idle machine; tests share it
     assert seconds("-c", code) < 0.6

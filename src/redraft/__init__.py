@@ -1,4 +1,4 @@
-"""Retrieve the training example that is easiest to edit into the answer, edit it, show the source."""
+"""Retrieve the example that is easiest to edit into the answer, edit it, show the source."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -107,7 +107,7 @@ def ensure_writable(folder: Path) -> None:
 
 @contextmanager
 def write_artifact(folder: Path) -> Iterator[Path]:
-    """A folder to write files into; on leaving it without an error they become the model, at once."""
+    """A folder to write files into; left without an error, they become the model at once."""
     ensure_writable(folder)
     existed = folder.exists()
     folder.mkdir(parents=True, exist_ok=True)

@@ -29,3 +29,7 @@ class MissingExtraError(RedraftError):
 
 class NoAnswerError(RedraftError):
     """An input for which no example could be retrieved."""
+
+
+class TrainingInterrupted(RedraftError):  # noqa: N818 (not a mistake: nothing is lost)
+    """A training that was stopped by its user, and can go on."""

@@ -51,7 +51,7 @@ def save_model(model: RetrieveAndEdit, folder: str | os.PathLike[str]) -> None:
         for name, saved in (("retriever", model.retriever), ("editor", model.editor)):
             (staging / name).mkdir()
             saved.save(staging / name)
-        settings = {
+        settings: dict[str, dict[str, Any]] = {
             "model": {"redraft": __version__, "examples": len(model.retriever.examples)},
             "retriever": {"name": model.retriever.name},
             "editor": {"name": model.editor.name},

@@ -26,7 +26,7 @@ class RetrieveAndEdit:
         exclude: Sequence[Example] | None = None,
         where: Mapping[str, Any] | None = None,
     ) -> list[list[Candidate]]:
-        """At most k candidates for each input, best first; `exclude` and `where` as for retrieval."""
+        """At most k candidates for each input, best first; `exclude`, `where` as in retrieval."""
         fields = [as_input(x) for x in inputs]
         prototypes = self.retriever.retrieve(fields, k, exclude=exclude, where=where)
         return [ranked[:k] for ranked in self.editor.edit(fields, prototypes)]

@@ -79,7 +79,9 @@ def assert_refused(run: Run, expected: str, *arguments: object) -> None:
     assert expected in lines[0]
 
 
-@pytest.mark.parametrize(("make", "expected"), MISTAKES, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("make", "expected"), MISTAKES, ids=lambda each: getattr(each, "__name__", "")
+)
 def test_pairs_that_cannot_be_used_are_refused_by_fit(
     make: Callable[[Path], Path], expected: str, tmp_path: Path, redraft: Run
 ) -> None:
@@ -87,9 +89,15 @@ def test_pairs_that_cannot_be_used_are_refused_by_fit(
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize(("make", "expected"), MISTAKES, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("make", "expected"), MISTAKES, ids=lambda each: getattr(each, "__name__", "")
+)
 def test_pairs_that_cannot_be_used_are_refused_by_evaluate(
-    make: Callable[[Path], Path], expected: str, tmp_path: Path, redraft: Run, examples: list[Example]
+    make: Callable[[Path], Path],
+    expected: str,
+    tmp_path: Path,
+    redraft: Run,
+    examples: list[Example],
 ) -> None:
     RetrieveAndEdit.fit(examples).save(tmp_path / "m")
     out = tmp_path / "evaluation"
@@ -135,18 +143,20 @@ def test_a_wrong_name_of_a_part_lists_the_right_ones(
     assert not (tmp_path / "model").exists()
 
 
-def test_inputs_that_do_not_fit_the_model_are_refused(
-    tmp_path: Path, redraft: Run, examples: list[Example]
-) -> None:
+def test_inputs_that_do_not_fit_the_model_are_refused(tmp_path: Path, redraft: Run) -> None:
     cards = [Example({"name": "Wisp", "cost": "0"}, "Wisp()")]
     RetrieveAndEdit.fit(cards).save(tmp_path / "cards")
     predict = ("predict", tmp_path / "cards")
     fields = """has fields; give them as JSON: '{"name": "…", "cost": "…"}'"""
     assert_refused(redraft, fields, *predict, "Wisp")
-    assert_refused(redraft, "no field 'colour'; its fields are: name, cost", *predict, '{"colour": ""}')
+    assert_refused(
+        redraft, "no field 'colour'; its fields are: name, cost", *predict, '{"colour": ""}'
+    )
     assert_refused(redraft, "give either one INPUT or --file FILE", *predict)
     (tmp_path / "inputs.jsonl").write_text('{"x": {"name": "Wisp"}}\n{"y": 1}\n')
-    assert_refused(redraft, "inputs.jsonl:2: expected", *predict, "--file", tmp_path / "inputs.jsonl")
+    assert_refused(
+        redraft, "inputs.jsonl:2: expected", *predict, "--file", tmp_path / "inputs.jsonl"
+    )
     assert_refused(redraft, "--where verb: expected KEY=VALUE", *predict, "{}", "--where", "verb")
 
 
@@ -165,5 +175,7 @@ def test_scoring_refuses_what_does_not_match(tmp_path: Path, redraft: Run) -> No
 
 def test_mining_what_holds_no_function_is_refused(tmp_path: Path, redraft: Run) -> None:
     (tmp_path / "empty.py").write_text("x = 1\n")
-    assert_refused(redraft, "no documented function in 1 Python files", "mine", tmp_path / "empty.py")
+    assert_refused(
+        redraft, "no documented function in 1 Python files", "mine", tmp_path / "empty.py"
+    )
     assert_refused(redraft, "no such file or folder", "mine", tmp_path / "nowhere")

@@ -46,7 +46,9 @@ def test_fit_again_replaces_the_model(tmp_path: Path, model: Path, redraft: Run)
 
 
 def test_retrieve_ranks_prototypes_and_filters_them(model: Path, redraft: Run) -> None:
-    done = redraft("retrieve", model, "sum the first 2 items of decks", "-k", 3, "--where", "verb=max")
+    done = redraft(
+        "retrieve", model, "sum the first 2 items of decks", "-k", 3, "--where", "verb=max"
+    )
     found = rows(done.stdout)
     assert [row["rank"] for row in found] == [1, 2, 3]
     assert {row["meta"]["verb"] for row in found} == {"max"}
@@ -93,7 +95,9 @@ def test_evaluate_writes_rows_scores_and_a_report(
     assert json.loads((tmp_path / "evaluation" / "scores.json").read_text()) == scores
     assert len((tmp_path / "evaluation" / "rows.jsonl").read_text().splitlines()) == 60
     assert "<html" in (tmp_path / "evaluation" / "report.html").read_text()
-    shown = redraft("evaluate", model, pairs_file, "-o", tmp_path / "e2", "--format", "table").stdout
+    shown = redraft(
+        "evaluate", model, pairs_file, "-o", tmp_path / "e2", "--format", "table"
+    ).stdout
     assert "BLEU" in shown
 
 
@@ -146,7 +150,9 @@ def test_check_lists_what_is_wrong_and_its_exit_code_says_how_bad(
     assert "2 bad rows of 62" in broken.stderr
 
 
-def test_check_finds_leaks_between_two_files(tmp_path: Path, redraft: Run, pairs_file: Path) -> None:
+def test_check_finds_leaks_between_two_files(
+    tmp_path: Path, redraft: Run, pairs_file: Path
+) -> None:
     test = tmp_path / "test.jsonl"
     test.write_text(pairs_file.read_text().splitlines()[10] + "\n")
     done = redraft("check", pairs_file, "--against", test, "--format", "table")
@@ -172,10 +178,20 @@ def test_mine_writes_the_documented_functions(tmp_path: Path, redraft: Run) -> N
 
 def test_split_writes_every_part(tmp_path: Path, redraft: Run, pairs_file: Path) -> None:
     done = redraft(
-        "split", pairs_file, "-o", tmp_path / "parts", "--shares", "train=0.7,test=0.3", "--by", "verb"
+        "split",
+        pairs_file,
+        "-o",
+        tmp_path / "parts",
+        "--shares",
+        "train=0.7,test=0.3",
+        "--by",
+        "verb",
     )
     assert {row["part"]: row["pairs"] for row in rows(done.stdout)} == {"train": 40, "test": 20}
-    verbs = [{e.meta["verb"] for e in read_pairs(tmp_path / "parts" / f"{p}.jsonl")} for p in ("train", "test")]
+    verbs = [
+        {e.meta["verb"] for e in read_pairs(tmp_path / "parts" / f"{p}.jsonl")}
+        for p in ("train", "test")
+    ]
     assert not verbs[0] & verbs[1]
 
 

@@ -16,7 +16,14 @@ def test_the_standard_librarys_own_functions_are_mined_split_fitted_and_scored(
     steps: list[tuple[object, ...]] = [
         ("mine", *sources, "--without", "tests", "-o", tmp_path / "pairs.jsonl"),
         ("split", tmp_path / "pairs.jsonl", "-o", tmp_path / "parts", "--seed", 1),
-        ("fit", tmp_path / "parts" / "train.jsonl", "-o", tmp_path / "model", "--retriever", "bm25"),
+        (
+            "fit",
+            tmp_path / "parts" / "train.jsonl",
+            "-o",
+            tmp_path / "model",
+            "--retriever",
+            "bm25",
+        ),
         ("evaluate", tmp_path / "model", tmp_path / "parts" / "test.jsonl", "-o", tmp_path / "out"),
     ]
     for step in steps:
@@ -32,7 +39,9 @@ def test_the_standard_librarys_own_functions_are_mined_split_fitted_and_scored(
     assert all(row["output"] == row["prototype"]["y"] for row in rows)
 
 
-def test_a_folder_of_cards_is_fitted_and_scored_by_every_scorer(tmp_path: Path, redraft: Run) -> None:
+def test_a_folder_of_cards_is_fitted_and_scored_by_every_scorer(
+    tmp_path: Path, redraft: Run
+) -> None:
     for split, names in {"train": ["Ooze", "Wolf", "Bear", "Yeti"], "dev": ["Boar", "Imp"]}.items():
         inputs = "".join(
             f"{name} NAME_END 3 ATK_END 2 DEF_END {at} COST_END -1 DUR_END Minion TYPE_END Neutral "
@@ -40,7 +49,8 @@ def test_a_folder_of_cards_is_fitted_and_scored_by_every_scorer(tmp_path: Path, 
             for at, name in enumerate(names)
         )
         outputs = "".join(
-            f'class {name}(MinionCard):§    def __init__(self):§        super().__init__("{name}", {at})§\n'
+            f"class {name}(MinionCard):§    def __init__(self):§"
+            f'        super().__init__("{name}", {at})§\n'
             for at, name in enumerate(names)
         )
         (tmp_path / f"{split}_hs.in").write_text(inputs)
@@ -48,6 +58,8 @@ def test_a_folder_of_cards_is_fitted_and_scored_by_every_scorer(tmp_path: Path, 
     assert redraft("fit", tmp_path / "train_hs.in", "-o", tmp_path / "model").returncode == 0
     done = redraft("evaluate", tmp_path / "model", tmp_path / "dev_hs.in", "-o", tmp_path / "out")
     scores = json.loads(done.stdout)
-    assert {"bleu_yin", "bleu_paper", "bleu_corpus", "exact", "exact_clean"} <= set(scores["interval"])
+    assert {"bleu_yin", "bleu_paper", "bleu_corpus", "exact", "exact_clean"} <= set(
+        scores["interval"]
+    )
     assert 50 < scores["bleu_yin"] < 100
     assert scores["exact"] == 0

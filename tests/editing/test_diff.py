@@ -31,6 +31,13 @@ def test_unrelated_texts_are_shown_one_after_the_other() -> None:
     )
 
 
+def test_long_texts_are_compared_line_by_line() -> None:
+    lines = [f"value_{at} = compute(value_{at})\n" for at in range(1000)]
+    changed = [*lines[:500], "new = line()\n", *lines[500:]]
+    diff = Diff.between("".join(lines), "".join(changed))
+    assert [span.text for span in diff.spans if span.change == "added"] == ["new = line()\n"]
+
+
 def test_whole_words_are_replaced_and_shown_in_brackets() -> None:
     assert str(Diff.between("sum(tmp[:2])", "sum(items[:2])")) == "sum([-tmp-]{+items+}[:2])"
 

@@ -22,7 +22,9 @@ from redraft.evaluation.bleu import (
 CARD = 'class Ooze(MinionCard):\n    def __init__(self):\n        super().__init__("Ooze", 2)\n'
 OTHER = "class Wolf(MinionCard):\n    def __init__(self):\n        super().__init__('Wolf', 3)\n"
 
-code = st.lists(st.sampled_from([*"ab(.=\n' ", "fooBar", "Minion", "§", "self"]), max_size=25).map("".join)
+code = st.lists(st.sampled_from([*"ab(.=\n' ", "fooBar", "Minion", "§", "self"]), max_size=25).map(
+    "".join
+)
 
 
 def protocol_tokens(text: str) -> list[str]:
@@ -44,7 +46,9 @@ def test_tokens_follow_the_protocol_for_any_text(text: str) -> None:
 
 
 @given(code, code)
-def test_yin_is_nltks_smoothed_bleu_over_the_orders_of_the_reference(reference: str, output: str) -> None:
+def test_yin_is_nltks_smoothed_bleu_over_the_orders_of_the_reference(
+    reference: str, output: str
+) -> None:
     expected = protocol_tokens(reference.replace("§", "\n"))
     tokens = protocol_tokens(output.replace("§", "\n"))
     if not expected or not tokens:
@@ -77,7 +81,10 @@ def test_paper_is_nltks_bare_bleu_with_newlines_as_tokens(reference: str, output
 @given(st.lists(st.tuples(code, code), min_size=1, max_size=6))
 def test_corpus_is_sacrebleus(pairs: list[tuple[str, str]]) -> None:
     references, outputs = zip(*pairs, strict=True)
-    texts = [[" ".join(protocol_tokens(t.replace("§", "\n"))) for t in ts] for ts in (outputs, references)]
+    texts = [
+        [" ".join(protocol_tokens(t.replace("§", "\n"))) for t in ts]
+        for ts in (outputs, references)
+    ]
     expected = corpus_bleu(
         texts[0], [texts[1]], tokenize="none", smooth_method="none", force=True
     ).score

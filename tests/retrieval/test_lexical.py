@@ -16,7 +16,7 @@ from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever, WordRetri
 
 RETRIEVERS: tuple[type[WordRetriever], ...] = (LexicalRetriever, Bm25Retriever)
 
-sentences = st.lists(st.sampled_from("draw a card deal damage gain armor".split()), min_size=1)
+sentences = st.lists(st.sampled_from(["draw", "a", "card", "deal", "damage"]), min_size=1)
 
 
 def build(texts: Sequence[Sequence[str]]) -> list[Example]:
@@ -83,6 +83,8 @@ def test_a_saved_retriever_finds_the_same(
     with write_artifact(tmp_path / "model") as staging:
         retriever.save(staging)
     loaded = retriever_type.load(open_artifact(tmp_path / "model"), examples)
+    assert isinstance(retriever, WordRetriever)
+    assert isinstance(loaded, WordRetriever)
     queries = [words(example.x)[1:] for example in examples]
     np.testing.assert_array_equal(loaded.distances(queries), retriever.distances(queries))
 

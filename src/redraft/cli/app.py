@@ -20,7 +20,6 @@ from redraft.cli import (
 from redraft.errors import RedraftError
 
 
-
 class Verbs(TyperGroup):
     """The verbs, with every error of a user's as one line and an exit code."""
 
@@ -63,5 +62,5 @@ def version(
 
 
 def main() -> None:
-    """Run the command and leave: 0 done, 1 done with findings, 2 could not be done, 130 interrupted."""
+    """Run the command and leave: 0 done, 1 found something, 2 could not, 130 interrupted."""
     app(prog_name="redraft")

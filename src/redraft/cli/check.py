@@ -1,7 +1,6 @@
 """`redraft check`: bad rows, duplicates, leaks."""
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +9,6 @@ import typer
 from redraft.cli import options
 from redraft.cli.console import Format, emit, progress, remark, stdout
 from redraft.cli.options import FormatOption, PairsArgument, XColumns, YColumn
-from redraft.data.example import Example
-from redraft.data.rows import Columns
 
 
 def command(
@@ -32,15 +29,15 @@ def command(
     Example: `redraft check train.jsonl --against test.jsonl --format table`
     """
     from redraft.data.check import LeakFinder, Tally, check
-    from redraft.data.pairs import scan_pairs
+    from redraft.data.pairs import read_numbered, scan_numbered
     from redraft.data.rows import BadRow
 
     columns = options.columns(x_columns, y_column)
     leaks = None
     if against is not None:
-        leaks = LeakFinder(progress(_numbered(against, columns), f"reading {against.name}"))
+        leaks = LeakFinder(progress(read_numbered(against, columns), f"reading {against.name}"))
     tally = Tally()
-    outcomes = progress(scan_pairs(pairs, columns), f"checking {pairs.name}")
+    outcomes = progress(scan_numbered(pairs, columns), f"checking {pairs.name}")
     show = emit if form is Format.JSON else _print
     for found in check(outcomes, tally, against=leaks):
         kind = {"kind": "bad row"} if isinstance(found, BadRow) else {}
@@ -52,21 +49,16 @@ def command(
     raise typer.Exit(1 if tally.found else 0)
 
 
-def _numbered(path: Path, columns: Columns) -> Iterator[tuple[int, Example]]:
-    """The good examples of the other file; its bad rows are an error."""
-    from redraft.data.pairs import read_pairs
-
-    yield from enumerate(read_pairs(path, columns), start=1)
-
-
 def _print(row: dict[str, Any]) -> None:
     """A finding or the summary as a line for people."""
-    console = stdout()
+    from rich.text import Text
+
     if row["kind"] == "summary":
         counts = ", ".join(f"{count:,} {name}" for name, count in row.items() if name != "kind")
-        console.print(f"[bold]{counts}[/bold]")
+        line = Text(counts, style="bold")
     elif row["kind"] == "bad row":
-        console.print(f"[red]bad row[/red]  {row['file']}:{row['line']}: {row['reason']}", soft_wrap=True)
+        line = Text.assemble(("bad row", "red"), f"  {row['file']}:{row['line']}: {row['reason']}")
     else:
-        line = f"[yellow]{row['kind']}[/yellow]  row {row['row']}, as row {row['other']}: {row['detail']}"
-        console.print(line, soft_wrap=True)
+        place = f"  line {row['line']}, as line {row['other']}: {row['detail']}"
+        line = Text.assemble((row["kind"], "yellow"), place)
+    stdout().print(line, soft_wrap=True)

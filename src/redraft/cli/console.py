@@ -58,7 +58,9 @@ def progress(items: Iterable[Item], what: str, *, total: int | None = None) -> I
         TimeElapsedColumn(),
     )
     console = stderr()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         yield from bar.track(items, total=total, description=what)
 
 

@@ -20,9 +20,9 @@ QUANTILES = {"among the best tenth": 0.95, "better than most": 0.75, "the median
 
 
 def command(
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for pairs, model, report.")] = Path(
-        "demo"
-    ),
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Folder for pairs, model, report.")
+    ] = Path("demo"),
 ) -> None:
     """Mine this machine's standard library, fit models, and show answers with their sources.
 

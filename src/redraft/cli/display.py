@@ -71,7 +71,7 @@ def prototype_panel(prototype: "Prototype", *, rank: int) -> Panel:
 
 
 def candidate_panel(x: Input, candidate: "Candidate | None", *, truth: str | None = None) -> Panel:
-    """An answer: the input, the prototype, the answer and, if known, how it differs from the truth."""
+    """An answer with its input and prototype and, if the truth is known, how it differs."""
     parts: list[RenderableType] = [fields(x), Text()]
     if candidate is None:
         return Panel(Group(*parts, Text("no answer: nothing was retrieved", style="yellow")))
@@ -79,7 +79,9 @@ def candidate_panel(x: Input, candidate: "Candidate | None", *, truth: str | Non
         origin = source(candidate.prototype.example) or "the training examples"
         heading = f"prototype · {origin} · distance {candidate.prototype.distance:.3f}"
         parts += [Text(heading, style="bold"), fields(candidate.prototype.example.x), Text()]
-    unchanged = candidate.prototype is not None and candidate.output == candidate.prototype.example.y
+    unchanged = (
+        candidate.prototype is not None and candidate.output == candidate.prototype.example.y
+    )
     label = "answer · the prototype's output as it is" if unchanged else "answer · edited"
     shown = code(candidate.output) if unchanged else coloured(candidate.diff())
     parts += [Text(label, style="bold"), shown]

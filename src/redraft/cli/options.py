@@ -71,7 +71,7 @@ def parse_input(text: str, examples: Sequence["Example"]) -> Input:
 
 
 def complete_input(x: Input, fields: Sequence[str]) -> Input:
-    """The input with all of the model's fields, those not given empty; unknown ones are an error."""
+    """The input with all of the model's fields, those not given empty; others are an error."""
     unknown = [name for name in x if name not in fields]
     if unknown:
         known = ", ".join(fields)

@@ -24,7 +24,9 @@ def command(
     model: ModelArgument,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[INPUT]", help="Text, or a JSON object of fields.", show_default=False),
+        typer.Argument(
+            metavar="[INPUT]", help="Text, or a JSON object of fields.", show_default=False
+        ),
     ] = None,
     file: Annotated[
         Path | None, typer.Option(help="A file of inputs: text lines, or JSON lines with x.")
@@ -58,7 +60,8 @@ def command(
             else:
                 from redraft.cli.display import candidate_panel
 
-                for candidate in ranked or [None]:
+                answers: Sequence[Candidate | None] = ranked or [None]
+                for candidate in answers:
                     stdout().print(candidate_panel(x, candidate))
 
 

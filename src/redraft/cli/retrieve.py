@@ -13,7 +13,9 @@ def command(
     model: ModelArgument,
     text: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="Text, or a JSON object of fields.", show_default=False),
+        typer.Argument(
+            metavar="INPUT", help="Text, or a JSON object of fields.", show_default=False
+        ),
     ],
     k: Annotated[int, typer.Option("-k", min=1, help="How many prototypes.")] = 5,
     where: WhereOption = None,

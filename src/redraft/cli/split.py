@@ -13,14 +13,13 @@ from redraft.errors import PairsError
 
 def command(
     pairs: PairsArgument,
-    out: Annotated[
-        Path, typer.Option("-o", "--out", help="Folder for NAME.jsonl of every part.")
-    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for NAME.jsonl of every part.")],
     shares: Annotated[
         str, typer.Option(help="Parts and their shares.")
     ] = "train=0.8,dev=0.1,test=0.1",
     by: Annotated[
-        str | None, typer.Option(help="Keep pairs together that have the same value of this meta key.")
+        str | None,
+        typer.Option(help="Keep pairs together that have the same value of this meta key."),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same parts.")] = 0,
     x_columns: XColumns = "",

@@ -3,8 +3,6 @@
 Streams: a row costs its hashes and its line number, never its text.
 """
 
-import hashlib
-import json
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -27,10 +25,10 @@ _PERMUTATIONS = 128
 
 @dataclass(frozen=True)
 class Finding:
-    """Something a user should look at: a row, and the earlier or other row that it resembles."""
+    """Something to look at: the line of a row, and of the earlier or other row it resembles."""
 
     kind: Literal["duplicate", "conflict", "leak", "near leak"]
-    row: int
+    line: int
     other: int
     detail: str
 
@@ -54,18 +52,13 @@ class Tally:
         return {"rows": self.rows, "good": self.rows - self.bad, "bad": self.bad, **self.found}
 
 
-def _digest(*texts: str) -> int:
-    content = json.dumps(texts).encode()
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
-
-
 def _digests(example: Example) -> dict[str, int]:
-    """What two examples can share, the most telling first."""
-    fields = [text for entry in sorted(example.x.items()) for text in entry]
+    """What two examples can share, the most telling first, as 64-bit hashes of this process."""
+    fields = tuple(sorted(example.x.items()))
     return {
-        "input and output": _digest(*fields, example.y),
-        "input": _digest(*fields),
-        "output": _digest(example.y),
+        "input and output": hash((fields, example.y)),
+        "input": hash(fields),
+        "output": hash(example.y),
     }
 
 
@@ -73,12 +66,12 @@ class DuplicateFinder:
     """Collects 24 bytes a row; then names every pair of equal rows, or of equal inputs."""
 
     def __init__(self) -> None:
-        self._inputs, self._pairs, self._rows = array("Q"), array("Q"), array("Q")
+        self._inputs, self._pairs, self._lines = array("q"), array("q"), array("q")
 
-    def add(self, row: int, example: Example) -> None:
-        """Remember an example by its row number."""
+    def add(self, line: int, example: Example) -> None:
+        """Remember an example by its line."""
         digests = _digests(example)
-        self._rows.append(row)
+        self._lines.append(line)
         self._inputs.append(digests["input"])
         self._pairs.append(digests["input and output"])
 
@@ -100,10 +93,10 @@ class DuplicateFinder:
     def _finding(
         self, kind: Literal["duplicate", "conflict"], at: int, other: int, detail: str
     ) -> Finding:
-        return Finding(kind, self._rows[at], self._rows[other], detail)
+        return Finding(kind, self._lines[at], self._lines[other], detail)
 
 
-def _first_with_same(digests: "NDArray[np.uint64]") -> "NDArray[np.intp]":
+def _first_with_same(digests: "NDArray[np.int64]") -> "NDArray[np.intp]":
     """For each position, the first position with the same digest."""
     import numpy as np
 
@@ -120,21 +113,21 @@ class LeakFinder:
         self._exact: dict[str, dict[int, int]] = defaultdict(dict)
         self._near = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._signatures: dict[int, Any] = {}
-        for row, example in examples:
+        for line, example in examples:
             for kind, digest in _digests(example).items():
-                self._exact[kind].setdefault(digest, row)
-            self._signatures[row] = _signature(example)
-            self._near.insert(row, self._signatures[row])
+                self._exact[kind].setdefault(digest, line)
+            self._signatures[line] = _signature(example)
+            self._near.insert(line, self._signatures[line])
 
-    def findings(self, row: int, example: Example) -> Iterator[Finding]:
+    def findings(self, line: int, example: Example) -> Iterator[Finding]:
         """How this example stands in the set, if it does: by both sides, by one, or nearly."""
         for kind, digest in _digests(example).items():
             if digest in self._exact[kind]:
-                yield Finding("leak", row, self._exact[kind][digest], f"same {kind}")
+                yield Finding("leak", line, self._exact[kind][digest], f"same {kind}")
                 return
-        yield from self._near_findings(row, example)
+        yield from self._near_findings(line, example)
 
-    def _near_findings(self, row: int, example: Example) -> Iterator[Finding]:
+    def _near_findings(self, line: int, example: Example) -> Iterator[Finding]:
         signature = _signature(example)
         similar = {
             other: signature.jaccard(self._signatures[other])
@@ -143,7 +136,7 @@ class LeakFinder:
         if similar:
             other = max(similar, key=lambda other: (similar[other], -other))
             if similar[other] >= NEAR:
-                yield Finding("near leak", row, other, f"about {similar[other]:.0%} the same")
+                yield Finding("near leak", line, other, f"about {similar[other]:.0%} the same")
 
 
 def _signature(example: Example) -> Any:
@@ -160,20 +153,20 @@ def _signature(example: Example) -> Any:
 
 
 def check(
-    outcomes: Iterable[Example | BadRow],
+    outcomes: Iterable[tuple[int, Example | BadRow]],
     tally: Tally,
     *,
     against: LeakFinder | None = None,
 ) -> Iterator[BadRow | Finding]:
-    """Everything worth reporting of a scanned file, as it is found; counts it in `tally`."""
+    """Everything worth reporting of numbered rows, as it is found; counts it in `tally`."""
     duplicates = DuplicateFinder()
-    for outcome in outcomes:
+    for line, outcome in outcomes:
         tally.rows += 1
         if isinstance(outcome, BadRow):
             tally.bad += 1
             yield outcome
             continue
-        duplicates.add(tally.rows, outcome)
+        duplicates.add(line, outcome)
         if against is not None:
-            yield from tally.count(against.findings(tally.rows, outcome))
+            yield from tally.count(against.findings(line, outcome))
     yield from tally.count(duplicates.findings())

@@ -84,10 +84,10 @@ def _example_or_reason(value: Any, fields: tuple[str, ...] | None) -> Example | 
     return Example({name: x[name] for name in fields}, y, meta)
 
 
-def scan_pairs(
+def scan_numbered(
     path: str | os.PathLike[str], columns: Columns | None = None
-) -> Iterator[Example | BadRow]:
-    """Every row of the file, in order and in bounded memory: an example, or what is wrong."""
+) -> Iterator[tuple[int, Example | BadRow]]:
+    """Every row with its line, in order and in bounded memory: an example, or what is wrong."""
     path = Path(path)
     fields: tuple[str, ...] | None = None
     rows = _reader(path)(path, columns or Columns())
@@ -98,26 +98,40 @@ def scan_pairs(
             value.reason if isinstance(value, Unreadable) else _example_or_reason(value, fields)
         )
         if isinstance(outcome, str):
-            yield BadRow(str(path), line, outcome)
+            yield line, BadRow(str(path), line, outcome)
             continue
         fields = fields or tuple(outcome.x)
-        yield outcome
+        yield line, outcome
     if empty:
         raise PairsError(f"{path}: holds no pairs; a row is an input and its output")
 
 
-def read_pairs(path: str | os.PathLike[str], columns: Columns | None = None) -> list[Example]:
-    """All examples of the file; the first bad row is an error."""
-    examples: list[Example] = []
-    for outcome in scan_pairs(path, columns):
+def scan_pairs(
+    path: str | os.PathLike[str], columns: Columns | None = None
+) -> Iterator[Example | BadRow]:
+    """Every row of the file, as `scan_numbered` gives them, without the lines."""
+    return (outcome for _, outcome in scan_numbered(path, columns))
+
+
+def read_numbered(
+    path: str | os.PathLike[str], columns: Columns | None = None
+) -> Iterator[tuple[int, Example]]:
+    """The examples of the file, one by one, each with its line; the first bad row is an error."""
+    for line, outcome in scan_numbered(path, columns):
         if isinstance(outcome, BadRow):
             raise PairsError(f"{outcome} (`redraft check {path}` lists every bad row)")
-        examples.append(outcome)
-    return examples
+        yield line, outcome
+
+
+def read_pairs(path: str | os.PathLike[str], columns: Columns | None = None) -> list[Example]:
+    """All examples of the file; the first bad row is an error."""
+    return [example for _, example in read_numbered(path, columns)]
 
 
 def write_pairs(examples: Iterable[Example], path: Path) -> int:
     """Write the examples as JSON lines, whole or not at all; returns how many."""
+    if path.suffix not in (".jsonl", ".ndjson"):
+        raise PairsError(f"{path}: pairs are written as JSON lines; let the name end in .jsonl")
     count = 0
     partial = path.with_name(path.name + ".partial")
     try:

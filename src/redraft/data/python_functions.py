@@ -100,12 +100,13 @@ def body_after_docstring(node: Function, lines: list[str]) -> str:
     docstring, *statements = node.body
     if not statements or statements[0].lineno <= (docstring.end_lineno or docstring.lineno):
         return ""
-    body = lines[docstring.end_lineno : node.end_lineno]
+    # a form feed ends a page and is no part of an indentation
+    body = [line.lstrip("\f") for line in lines[docstring.end_lineno : node.end_lineno]]
     indentation = _indentation(statements[0], lines)
     return "\n".join(line.removeprefix(indentation) for line in body).strip("\n")
 
 
 def _indentation(statement: ast.stmt, lines: list[str]) -> str:
     """The white space before a statement."""
-    line = lines[statement.lineno - 1]
+    line = lines[statement.lineno - 1].lstrip("\f")
     return line[: len(line) - len(line.lstrip())]

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,13 +31,17 @@ class Vocabulary:
             counter.update(sequence)
         ranked = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))
         kept = [(token, count) for token, count in ranked if count >= min_count][:max_size]
-        tokens, counts = tuple(zip(*kept, strict=True)) or ((), ())
-        return cls((*SPECIAL, *tokens), (0,) * len(SPECIAL) + counts)
+        return cls.of(dict(kept))
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> "Vocabulary":
+        """The vocabulary of these tokens, in this order, after the special ones."""
+        return cls((*SPECIAL, *counts), (*(0 for _ in SPECIAL), *counts.values()))
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __contains__(self, token: str) -> bool:
+    def __contains__(self, token: object) -> bool:
         return token in self._numbers
 
     @cached_property

@@ -10,6 +10,9 @@ from redraft.data.tokenizer import Tokenizer, spell
 _ALIKE = 1 / 3
 """Texts less alike than this share tokens by chance; they are shown one after the other."""
 
+_CELLS = 4_000_000
+"""Longer texts are compared line by line: the matcher's time grows with the product, or worse."""
+
 Change = Literal["kept", "removed", "added"]
 
 
@@ -29,8 +32,10 @@ class Diff:
 
     @classmethod
     def between(cls, before: str, after: str) -> "Diff":
-        """The changes from one text to the other, in whole tokens."""
+        """The changes from one text to the other, in whole tokens or, if long, in lines."""
         old, new = (spell(Tokenizer().tokenize(text)) for text in (before, after))
+        if len(old) * len(new) > _CELLS:
+            old, new = (text.splitlines(keepends=True) for text in (before, after))
         spans: list[Span] = []
         matcher = SequenceMatcher(None, old, new, autojunk=False)
         if matcher.ratio() < _ALIKE:

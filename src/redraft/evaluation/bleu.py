@@ -83,7 +83,7 @@ def _corpus_metric() -> Any:
 def corpus_statistics(
     references: Sequence[str], outputs: Sequence[str | None]
 ) -> NDArray[np.int64]:
-    """What corpus BLEU adds up, one row an example: 4 matches, 4 totals, output and reference length."""
+    """What corpus BLEU adds up, a row an example: 4 matches, 4 totals, the two lengths."""
     metric = _corpus_metric()
     rows = []
     for reference, output in zip(references, outputs, strict=True):

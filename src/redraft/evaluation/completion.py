@@ -35,7 +35,7 @@ def completion_metrics(functions: Sequence[Ranks]) -> dict[str, list[float]]:
 
 
 def completion_metrics_paper(functions: Sequence[Ranks]) -> dict[str, list[float]]:
-    """The paper's code: ranks up to k (so k + 1 suggestions), mean over hits only, 500 functions."""
+    """The paper's code: ranks up to k (so k + 1 of them), mean over hits only, 500 functions."""
     metrics: dict[str, list[float]] = {}
     for size in LIST_SIZES:
         lengths = [completion_lengths(ranks <= size) for ranks in functions[:PAPER_FUNCTIONS]]

@@ -40,10 +40,10 @@ def primary_scores(evaluation: Evaluation) -> NDArray[np.float64]:
     return 100 * np.asarray(evaluation.scores.per_example[PRIMARY], np.float64)
 
 
-def gist(example: Example, length: int = 100) -> str:
-    """The input on one line, cut to a length."""
+def gist(example: Example, length: int = 88) -> str:
+    """The input on one line, cut between words to a length."""
     text = " ".join(input_text(example.x).split()) or "(empty input)"
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+    return text if len(text) <= length else text[: length - 1].rsplit(" ", 1)[0] + " …"
 
 
 def score_plot(evaluation: Evaluation) -> Plot:
@@ -127,9 +127,9 @@ def mean_line(
     distances: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> list[dict[str, float]]:
     """Mean score and distance in bins of about equal count; none where there are too few points."""
-    bins = min(_LINE_BINS, len(distances) // _POINTS_A_BIN)
+    bins = max(1, min(_LINE_BINS, len(distances) // _POINTS_A_BIN))
     # equal distances share a bin, so there may be fewer edges than asked for
-    edges = np.unique(np.quantile(distances, np.linspace(0, 1, bins + 1)[1:-1])) if bins > 1 else []
+    edges = np.unique(np.quantile(distances, np.linspace(0, 1, bins + 1)[1:-1]))
     membership = np.searchsorted(edges, distances, side="left")
     present = np.unique(membership).tolist()
     if len(present) < 2:

@@ -16,7 +16,11 @@
     ...more,
   });
 
+  // on paper there is no resizing: a plot is as wide as an A4 or Letter page allows
+  const size = () => (root.classList.contains("printing") ? { width: 640, height: 300 } : { autosize: true });
+
   const layout = (more) => ({
+    ...size(),
     font: { family: style("sans"), size: 13, color: style("ink") },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -110,7 +114,7 @@
   const setPrinting = (printing) => {
     root.classList.toggle("printing", printing);
     if (printing) {
-      opened = [...document.querySelectorAll("details:not([open])")];
+      opened = [...document.querySelectorAll(".example:not([open])")];
     }
     for (const details of opened) details.open = printing;
     draw();

@@ -9,24 +9,20 @@ import base64
 import hashlib
 import json
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from redraft.data.example import Example, Input
-from redraft.editing.candidate import Candidate
-from redraft.editing.diff import Diff, Span
 from redraft.errors import MissingExtraError
+from redraft.evaluation.cards import cards
 from redraft.evaluation.evaluation import Evaluation
 from redraft.evaluation.plots import (
     PRIMARY,
     counted,
     distance_plot,
-    gist,
     primary_scores,
     score_plot,
 )
@@ -34,12 +30,6 @@ from redraft.evaluation.scores import Scores
 
 SHOWN = 5
 """How many of the best examples are shown, and of the worst."""
-
-MAX_CHARACTERS = 20_000
-"""What is shown of one text."""
-
-MAX_COMPARED = 3_000
-"""What is compared of one text: the time it takes may grow with the cube."""
 
 _METRICS = {
     "bleu_yin": (
@@ -184,106 +174,12 @@ def best_and_worst(evaluation: Evaluation) -> tuple[list[int], list[int]]:
 def _examples(evaluation: Evaluation) -> dict[str, str]:
     best, worst = best_and_worst(evaluation)
     if not worst:
-        return {"examples_heading": "The example", "examples": _cards(evaluation, best)}
+        return {"examples_heading": "The example", "examples": cards(evaluation, best)}
     return {
         "examples_heading": "The best and the worst",
-        "examples": f"<h3>Highest scores</h3>\n{_cards(evaluation, best)}\n"
-        f"<h3>Lowest scores</h3>\n{_cards(evaluation, worst)}",
+        "examples": f"<h3>Highest scores</h3>\n{cards(evaluation, best)}\n"
+        f"<h3>Lowest scores</h3>\n{cards(evaluation, worst)}",
     }
-
-
-def _cards(evaluation: Evaluation, rows: Iterable[int]) -> str:
-    return "\n".join(_card(evaluation, row, is_open=at == 0) for at, row in enumerate(rows))
-
-
-def _card(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
-    example, answer = evaluation.examples[row], evaluation.answers[row]
-    prototype = answer.prototype if answer else None
-    tags = [f"row {row + 1}"]
-    tags += [f"distance {prototype.distance:.3g}"] if prototype else []
-    tags += ["exactly right"] if evaluation.scores.per_example["exact"][row] else []
-    return f"""<details class="example"{" open" if is_open else ""}>
-<summary><span class="points">{primary_scores(evaluation)[row]:.1f}</span>
-<span class="gist">{escape(gist(example))}</span>
-<span class="tags">{", ".join(tags)}</span></summary>
-<div class="body">
-{_fields("Input", example.x)}
-{_fields("Input of the prototype", prototype.example.x if prototype else None)}
-{_comparisons(example, answer)}
-<details class="wide"><summary>The three texts in full</summary>
-<div class="texts">
-{_text("Output of the prototype", prototype.example.y if prototype else None)}
-{_text("Answer", answer.output if answer else None)}
-{_text("Truth", example.y)}
-</div></details>
-</div>
-</details>"""
-
-
-def _fields(label: str, x: Input | None) -> str:
-    if x is None:
-        return _panel(label, '<p class="missing">No prototype was retrieved.</p>')
-    rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(_cut(text, MAX_CHARACTERS)) or '–'}</dd>"
-        for name, text in x.items()
-    )
-    return _panel(
-        label, f'<div class="fields" role="group" aria-label="{label}"><dl>{rows}</dl></div>'
-    )
-
-
-def _comparisons(example: Example, answer: Candidate | None) -> str:
-    if answer is None:
-        return _text("Answer", None) + _text("Truth", example.y)
-    prototype = answer.prototype
-    edit = (
-        _comparison("From prototype to answer", prototype.example.y, answer.output)
-        if prototype
-        else _text("Answer", answer.output)
-    )
-    return edit + _comparison("From answer to truth", answer.output, example.y)
-
-
-def _comparison(label: str, before: str, after: str) -> str:
-    spans = Diff.between(_cut(before, MAX_COMPARED), _cut(after, MAX_COMPARED)).spans
-    changes = sum(span.change != "kept" for span in spans)
-    verdict = "nothing changes" if before == after else counted(changes, "change")
-    heading = f'{label} <span class="verdict">({verdict})</span>'
-    return _panel(heading, _box(label, "".join(_span(span) for span in spans)))
-
-
-def _span(span: Span) -> str:
-    text = escape(span.text)
-    if span.change == "kept":
-        return text
-    tag = "del" if span.change == "removed" else "ins"
-    # a line break has no face to strike out or underline, and an indentation needs no mark
-    broken = text.replace("\n", '<span class="newline"></span>\n')
-    marked = _INDENTATION.sub(rf"</{tag}>\g<0><{tag}>", broken)
-    return f"<{tag}>{marked}</{tag}>"
-
-
-_INDENTATION = re.compile(r"(?<=\n)[ \t]+(?=[^\s<])")
-
-
-def _text(label: str, text: str | None) -> str:
-    if text is None:
-        return _panel(label, '<p class="missing">None.</p>')
-    return _panel(label, _box(label, escape(_cut(text, MAX_CHARACTERS))))
-
-
-def _box(label: str, markup: str) -> str:
-    # a newline right after <pre> is not shown, so one is given away
-    return f'<pre class="text" role="group" aria-label="{label}">\n{markup}</pre>'
-
-
-def _panel(heading: str, body: str) -> str:
-    return f"<div><h4>{heading}</h4>{body}</div>"
-
-
-def _cut(text: str, limit: int) -> str:
-    over = len(text) - limit
-    return text if over <= 0 else f"{text[:limit]}\n… and {counted(over, 'character')} more"
 
 
 def _asset(name: str) -> str:

@@ -47,7 +47,7 @@ class Scores:
     notes: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """The scores as one flat JSON object: metrics by name, their intervals, how they were made."""
+        """The scores as one JSON object: metrics by name, their intervals, how they were made."""
         metrics = {name: round(value, 4) for name, value in self.metrics.items()}
         interval = {n: [round(low, 4), round(high, 4)] for n, (low, high) in self.interval.items()}
         return {"n": self.n, **metrics, "interval": interval, **self.notes}

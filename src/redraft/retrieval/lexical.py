@@ -67,7 +67,7 @@ class LexicalRetriever(WordRetriever):
     def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """One minus the cosine."""
         cosines = (unit_vectors(bags, self.vocabulary) @ self.vectors.T).toarray()
-        return np.subtract(1, cosines, dtype=np.float32).clip(min=0)
+        return np.asarray(1 - cosines, np.float32).clip(min=0)
 
     def save(self, folder: Path) -> None:
         """Write the vocabulary and the sparse matrix."""
@@ -123,7 +123,7 @@ class Bm25Retriever(WordRetriever):
         """One over one plus the score: 1 for nothing in common."""
         known = [self.scorer.get_tokens_ids(list(bag)) for bag in bags]
         scores = np.stack([self.scorer.get_scores_from_ids(bag) for bag in known])
-        return np.divide(1, 1 + scores, dtype=np.float32)
+        return np.asarray(1 / (1 + scores), np.float32)
 
     def save(self, folder: Path) -> None:
         """Write the scorer's own files: arrays without pickle, and JSON."""

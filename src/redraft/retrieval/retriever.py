@@ -1,4 +1,4 @@
-"""The contract of every retriever, and what all share: filters, leave-one-out, no duplicate outputs."""
+"""The contract of every retriever, and what all share: filters, leave-one-out, no duplicates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

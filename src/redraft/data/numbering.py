@@ -1,0 +1,75 @@
+"""Texts to token numbers, unknown words in pieces: what a network reads."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redraft.data.pieces import learn_pieces, segment
+from redraft.data.tokenizer import JOIN, Tokenizer
+from redraft.data.vocabulary import END, START, UNKNOWN, Vocabulary
+
+_TOKENIZER = Tokenizer(splits_identifiers=True)
+
+
+@dataclass(frozen=True)
+class NumberingConfig:
+    """How many words and pieces are known."""
+
+    min_count: int = 2
+    max_words: int = 10_000
+    pieces: int = 1_000
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """A vocabulary, and the way from text to its numbers."""
+
+    vocabulary: Vocabulary
+    _known: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], config: NumberingConfig) -> "Numbering":
+        """The numbering whose words and pieces are those of these texts."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(tokens_of(text))
+        ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        words = [entry for entry in ranked if entry[1] >= config.min_count][: config.max_words]
+        kept = dict(words)
+        pieces = [p for p in learn_pieces(counts, config.pieces) if p not in kept]
+        return cls(Vocabulary.of({**kept, **dict.fromkeys(pieces, 0)}))
+
+    def numbers(self, text: str, *, longest: int) -> list[int]:
+        """The text's tokens as numbers, at most `longest`, and the number of the end."""
+        numbers: list[int] = []
+        for token in tokens_of(text):
+            if len(numbers) >= longest:
+                break
+            numbers += self._token(token)
+        return [*numbers[:longest], *self.vocabulary.encode([END])]
+
+    def target(self, text: str, *, longest: int) -> list[int]:
+        """The same with the number of the start before it: what a decoder writes."""
+        return [*self.vocabulary.encode([START]), *self.numbers(text, longest=longest)]
+
+    def _token(self, token: str) -> list[int]:
+        if token not in self._known:
+            known = token in self.vocabulary
+            pieces = [token] if known else segment(token, self.vocabulary) or [UNKNOWN]
+            self._known[token] = self.vocabulary.encode(pieces)
+        return self._known[token]
+
+    def save(self, path: Path) -> None:
+        """Write the vocabulary."""
+        self.vocabulary.save(path)
+
+    @classmethod
+    def load(cls, path: Path) -> "Numbering":
+        """The numbering that was saved."""
+        return cls(Vocabulary.load(path))
+
+
+def tokens_of(text: str) -> Iterator[str]:
+    """The tokens that a network reads: spaces and joins are not among them."""
+    return (token for token in _TOKENIZER.tokenize(text) if token not in (" ", JOIN))

@@ -1,0 +1,117 @@
+"""Example cards of the report: input, prototype, answer and truth, compared token by token.
+
+Knows markup and escaping; does not know which examples are shown, nor why.
+"""
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+from redraft.data.example import Example, Input
+from redraft.editing.candidate import Candidate
+from redraft.editing.diff import Diff, Span
+from redraft.evaluation.evaluation import Evaluation
+from redraft.evaluation.plots import counted, gist, primary_scores
+
+MAX_CHARACTERS = 20_000
+"""What is shown of one text."""
+
+MAX_COMPARED = 3_000
+"""What is compared of one text: the time it takes may grow with the cube."""
+
+
+def cards(evaluation: Evaluation, rows: Iterable[int]) -> str:
+    """The examples with these rows as cards, the first one open."""
+    return "\n".join(_card(evaluation, row, is_open=at == 0) for at, row in enumerate(rows))
+
+
+def _card(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
+    example, answer = evaluation.examples[row], evaluation.answers[row]
+    prototype = answer.prototype if answer else None
+    tags = [f"row {row + 1}"]
+    tags += [f"distance {prototype.distance:.3g}"] if prototype else []
+    tags += ["exactly right"] if evaluation.scores.per_example["exact"][row] else []
+    return f"""<details class="example"{" open" if is_open else ""}>
+<summary><span class="points">{primary_scores(evaluation)[row]:.1f}</span>
+<span class="gist">{escape(gist(example))}</span>
+<span class="tags">{", ".join(tags)}</span></summary>
+<div class="body">
+{_fields("Input", example.x)}
+{_fields("Input of the prototype", prototype.example.x if prototype else None)}
+{_comparisons(example, answer)}
+<details class="wide"><summary>The three texts in full</summary>
+<div class="texts">
+{_text("Output of the prototype", prototype.example.y if prototype else None)}
+{_text("Answer", answer.output if answer else None)}
+{_text("Truth", example.y)}
+</div></details>
+</div>
+</details>"""
+
+
+def _fields(label: str, x: Input | None) -> str:
+    if x is None:
+        return _panel(label, '<p class="missing">No prototype was retrieved.</p>')
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(_cut(text, MAX_CHARACTERS)) or '–'}</dd>"
+        for name, text in x.items()
+    )
+    return _panel(
+        label, f'<div class="fields" role="group" aria-label="{label}"><dl>{rows}</dl></div>'
+    )
+
+
+def _comparisons(example: Example, answer: Candidate | None) -> str:
+    if answer is None:
+        return _text("Answer", None) + _text("Truth", example.y)
+    prototype = answer.prototype
+    edit = (
+        _comparison("From prototype to answer", prototype.example.y, answer.output)
+        if prototype
+        else _text("Answer", answer.output)
+    )
+    return edit + _comparison("From answer to truth", answer.output, example.y)
+
+
+def _comparison(label: str, before: str, after: str) -> str:
+    spans = Diff.between(_cut(before, MAX_COMPARED), _cut(after, MAX_COMPARED)).spans
+    changes = sum(span.change != "kept" for span in spans)
+    verdict = "nothing changes" if before == after else counted(changes, "change")
+    if max(len(before), len(after)) > MAX_COMPARED:
+        verdict += f" in the first {MAX_COMPARED:,} characters"
+    heading = f'{label} <span class="verdict">({verdict})</span>'
+    return _panel(heading, _box(label, "".join(_span(span) for span in spans)))
+
+
+_INDENTATION = re.compile(r"(?<=\n)[ \t]+(?=[^\s<])")
+
+
+def _span(span: Span) -> str:
+    text = escape(span.text)
+    if span.change == "kept":
+        return text
+    tag = "del" if span.change == "removed" else "ins"
+    # a line break has no face to strike out or underline, and an indentation needs no mark
+    broken = text.replace("\n", '<span class="newline"></span>\n')
+    marked = _INDENTATION.sub(rf"</{tag}>\g<0><{tag}>", broken)
+    return f"<{tag}>{marked}</{tag}>"
+
+
+def _text(label: str, text: str | None) -> str:
+    if text is None:
+        return _panel(label, '<p class="missing">None.</p>')
+    return _panel(label, _box(label, escape(_cut(text, MAX_CHARACTERS))))
+
+
+def _box(label: str, markup: str) -> str:
+    # a newline right after <pre> is not shown, so one is given away
+    return f'<pre class="text" role="group" aria-label="{label}">\n{markup}</pre>'
+
+
+def _panel(heading: str, body: str) -> str:
+    return f"<div><h4>{heading}</h4>{body}</div>"
+
+
+def _cut(text: str, limit: int) -> str:
+    over = len(text) - limit
+    return text if over <= 0 else f"{text[:limit]}\n… and {counted(over, 'character')} more"

@@ -1,0 +1,1 @@
+"""Tensor to tensor. Knows no text and no files."""

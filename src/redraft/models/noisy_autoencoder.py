@@ -1,0 +1,111 @@
+"""The paper's retriever as a network: an encoder to a direction, vMF noise, and a decoder.
+
+The encoder sees the fields of x; the decoder sees one noisy sample and nothing else, and must
+write the target. What the target is, the network does not know: y makes a task-dependent
+space, x one of the inputs alone.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from redraft.data.sequences import Sequences
+from redraft.models import vmf
+from redraft.models.dropout import drop_tokens, dropout
+from redraft.models.recurrent import BidirectionalLSTM, ResidualLSTM
+
+
+@dataclass(frozen=True)
+class AutoencoderConfig:
+    """Sizes and noise, the paper's by default."""
+
+    word_width: int = 300
+    width: int = 256
+    code_width: int = 256
+    encoder_layers: int = 2
+    decoder_layers: int = 4
+    concentration: float = 500.0
+    word_dropout: float = 0.0
+    dropout: float = 0.0
+    bag: bool = True
+    """Whether the mean of a field's word vectors joins its LSTM's last states."""
+
+
+class FieldsEncoder(nn.Module):
+    """One bidirectional LSTM a field, combined linearly into a unit direction mu(x)."""
+
+    def __init__(self, vocabulary_size: int, fields: int, config: AutoencoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(vocabulary_size, config.word_width, padding_idx=0)
+        self.readers = nn.ModuleList(
+            BidirectionalLSTM(
+                config.word_width,
+                config.width,
+                layers=config.encoder_layers,
+                dropout_rate=config.dropout,
+            )
+            for _ in range(fields)
+        )
+        width = 2 * config.width + (config.word_width if config.bag else 0)
+        self.combine = nn.Linear(fields * width, config.code_width)
+
+    def forward(self, fields: list[Sequences], *, generator: torch.Generator | None) -> Tensor:
+        """The direction of each input: (B, D), rows of length 1."""
+        parts = []
+        for reader, sequences in zip(self.readers, fields, strict=True):
+            ids = drop_tokens(
+                sequences.ids, self.config.word_dropout, unknown=1, generator=generator
+            )
+            words = self.embedding(ids)  # (B, T, E)
+            _, last = reader(words, sequences.lengths, generator=generator)
+            parts.append(last)
+            if self.config.bag:
+                mask = sequences.mask[:, :, None]
+                parts.append((words * mask).sum(1) / sequences.lengths[:, None])
+        combined = dropout(torch.cat(parts, 1), self.config.dropout, generator=generator)
+        return functional.normalize(self.combine(combined), dim=1)
+
+
+class NoisyAutoencoder(nn.Module):
+    """p(target | x) through a vMF sample around mu(x)."""
+
+    def __init__(self, vocabulary_size: int, fields: int, config: AutoencoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = FieldsEncoder(vocabulary_size, fields, config)
+        self.read = nn.Linear(config.word_width, config.width)
+        self.decoder = ResidualLSTM(
+            config.width,
+            config.code_width,
+            layers=config.decoder_layers,
+            dropout_rate=config.dropout,
+        )
+        self.write = nn.Linear(config.width, vocabulary_size)
+
+    def encode(self, fields: list[Sequences]) -> Tensor:
+        """The directions mu(x), without noise: (B, D)."""
+        direction: Tensor = self.encoder(fields, generator=None)
+        return direction
+
+    def log_likelihood(
+        self, fields: list[Sequences], target: Sequences, *, generator: torch.Generator | None
+    ) -> Tensor:
+        """log p(target | v) of each example (B,), v drawn around mu(x); mu without a generator."""
+        direction = self.encoder(fields, generator=generator)
+        code = direction
+        if generator is not None:
+            code = vmf.sample(direction, self.config.concentration, generator=generator)
+        # target is START y_1 … y_n END: each token is predicted from those before it
+        words = self.encoder.embedding(target.ids[:, :-1])
+        words = dropout(words, self.config.dropout, generator=generator)
+        states = self.decoder(self.read(words), code, generator=generator)
+        mask = target.mask[:, 1:]
+        expected = target.ids[:, 1:]
+        # only real positions reach the softmax: padding would cost its widest product
+        scores = self.write(states[mask])  # (tokens, V)
+        losses = functional.cross_entropy(scores, expected[mask], reduction="none")
+        rows = torch.arange(len(mask), device=mask.device)[:, None].expand_as(mask)[mask]
+        return -torch.zeros(len(mask), device=mask.device).index_add(0, rows, losses)

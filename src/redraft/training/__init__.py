@@ -1,0 +1,1 @@
+"""Examples to trained parts. One loop; knows no model by name."""

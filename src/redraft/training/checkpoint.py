@@ -1,0 +1,83 @@
+"""A training run on disk: weights, optimiser and progress, replaced as one; a log beside them."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from redraft.artifact import open_artifact, write_artifact
+from redraft.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come: enough, with the weights, to go on to the same end."""
+
+    step: int
+    best_step: int
+    best_score: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder that holds the last state of a run, if there is one."""
+
+    folder: Path
+    fingerprint: str
+
+    def exists(self) -> bool:
+        """Whether a run was begun here."""
+        return (self.folder / "manifest.json").exists()
+
+    def save(
+        self,
+        network: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        best: dict[str, Tensor],
+        progress: Progress,
+    ) -> None:
+        """Write the state in one step: a kill leaves the state before or this one."""
+        with write_artifact(self.folder) as staging:
+            save_file(dict(network.state_dict()), staging / "weights.safetensors")
+            save_file(best, staging / "best.safetensors")
+            save_file(_optimiser_tensors(optimiser), staging / "optimiser.safetensors")
+            text = json.dumps({"fingerprint": self.fingerprint, **asdict(progress)}, indent=2)
+            (staging / "progress.json").write_text(text + "\n", encoding="utf-8")
+
+    def load(
+        self, network: nn.Module, optimiser: torch.optim.Optimizer
+    ) -> tuple[dict[str, Tensor], Progress]:
+        """Put the state back; returns the best weights so far and the progress."""
+        artifact = open_artifact(self.folder)
+        values: dict[str, Any] = artifact.json("progress.json")
+        if values.pop("fingerprint") != self.fingerprint:
+            raise ModelError(
+                f"{self.folder}: holds a training of other pairs or settings; "
+                "remove the folder to begin anew"
+            )
+        network.load_state_dict(load_file(artifact.path("weights.safetensors")))
+        _restore_optimiser(optimiser, load_file(artifact.path("optimiser.safetensors")))
+        return load_file(artifact.path("best.safetensors")), Progress(**values)
+
+
+def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Adam's moments and counts, by the number of their parameter."""
+    state = optimiser.state_dict()["state"]
+    return {
+        f"{number}.{name}": tensor.contiguous()
+        for number, entries in state.items()
+        for name, tensor in entries.items()
+    }
+
+
+def _restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        number, name = key.split(".", 1)
+        state.setdefault(int(number), {})[name] = tensor
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

@@ -1,0 +1,217 @@
+"""The training loop: steps, dev scores, checkpoints. Names no model.
+
+Everything random is a function of the seed and the step, so that a run that was killed and
+resumed ends with the weights of one that was not.
+"""
+
+import json
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor, nn
+
+from redraft.errors import TrainingInterrupted
+from redraft.training.checkpoint import Checkpoint, Progress
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How long and how fast."""
+
+    steps: int = 1000
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    warmup_steps: int = 0
+    decay: bool = False
+    clip: float = 5.0
+    evaluate_every: int = 100
+    patience: int = 0
+    seed: int = 0
+    save_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class StepLoss:
+    """What a step costs: the loss to descend, and what to show of it."""
+
+    loss: Tensor
+    shown: dict[str, float]
+    tokens: int
+    padded: int
+
+
+class Task(ABC):
+    """What is trained: a network, its batches and its losses."""
+
+    network: nn.Module
+
+    @abstractmethod
+    def batches(self, batch_size: int, *, seed: int) -> list[Sequence[int]]:
+        """One epoch of batches, as rows of the training examples."""
+
+    @abstractmethod
+    def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
+        """The loss of one batch, its noise drawn from the generator."""
+
+    @abstractmethod
+    def evaluate(self) -> dict[str, float]:
+        """Figures on dev; the first one chooses the checkpoint, higher is better."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an observer of a run is told after a step."""
+
+    step: int
+    steps: int
+    shown: dict[str, float]
+    tokens_per_second: float
+    padding: float
+    seconds: float
+
+
+Observer = Callable[[Report], None]
+
+
+def train(
+    task: Task,
+    config: TrainingConfig,
+    *,
+    checkpoint: Checkpoint,
+    observer: Observer | None = None,
+) -> Progress:
+    """Train to the end or go on from the checkpoint; the network ends with the best weights."""
+    run = _Run(task, config, checkpoint, observer)
+    run.resume()
+    try:
+        while run.step < config.steps and not run.has_stalled():
+            run.advance()
+            if time.monotonic() - run.saved_at >= config.save_seconds:
+                run.save()
+    except KeyboardInterrupt as error:
+        run.save()
+        raise TrainingInterrupted(
+            f"stopped at step {run.step:,} of {config.steps:,}; the same command goes on from there"
+        ) from error
+    run.save()
+    task.network.load_state_dict(run.best)
+    return run.progress()
+
+
+class _Run:
+    """The state of a training between two steps."""
+
+    def __init__(
+        self, task: Task, config: TrainingConfig, checkpoint: Checkpoint, observer: Observer | None
+    ) -> None:
+        self.task, self.config, self.checkpoint, self.observer = task, config, checkpoint, observer
+        self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
+        self.best = _copy(task.network)
+        self.step, self.best_step, self.best_score = 0, 0, -math.inf
+        self.seconds, self.saved_at = 0.0, time.monotonic()
+        self.epoch, self.order = -1, list[Sequence[int]]()
+        self.log = checkpoint.folder.parent / "log.jsonl"
+        self.tokens, self.padded, self.busy = 0, 0, 0.0
+
+    def progress(self) -> Progress:
+        return Progress(self.step, self.best_step, self.best_score, self.seconds)
+
+    def resume(self) -> None:
+        """Go on from the checkpoint if there is one; forget what was logged after it."""
+        if not self.checkpoint.exists():
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            self.log.write_text("", encoding="utf-8")
+            return
+        self.best, progress = self.checkpoint.load(self.task.network, self.optimiser)
+        self.step, self.best_step = progress.step, progress.best_step
+        self.best_score, self.seconds = progress.best_score, progress.seconds
+        if self.log.exists():
+            lines = self.log.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if json.loads(line)["step"] <= self.step]
+            self.log.write_text("".join(kept), encoding="utf-8")
+
+    def save(self) -> None:
+        self.checkpoint.save(self.task.network, self.optimiser, self.best, self.progress())
+        self.saved_at = time.monotonic()
+
+    def has_stalled(self) -> bool:
+        """Whether dev has not improved for as many evaluations as there is patience."""
+        waited = (self.step - self.best_step) // self.config.evaluate_every
+        return 0 < self.config.patience <= waited
+
+    def advance(self) -> None:
+        """One step, and after every so many the figures on dev."""
+        started = time.monotonic()
+        rows = self._rows()
+        generator = torch.Generator().manual_seed(_mix(self.config.seed, self.step))
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.config.learning_rate * self._rate()
+        self.optimiser.zero_grad(set_to_none=True)
+        cost = self.task.step(rows, generator=generator)
+        cost.loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
+        self.optimiser.step()
+        self.step += 1
+        self.tokens, self.padded = self.tokens + cost.tokens, self.padded + cost.padded
+        self.busy += time.monotonic() - started
+        is_due = self.step % self.config.evaluate_every == 0 or self.step == self.config.steps
+        shown = cost.shown | (self._evaluate() if is_due else {})
+        self.seconds += time.monotonic() - started
+        self._tell(shown, logs=is_due)
+
+    def _rows(self) -> Sequence[int]:
+        """The batch of this step; every epoch has its own order."""
+        epoch, at = divmod(self.step, len(self.order) or 1)
+        if epoch != self.epoch or not self.order:
+            self.order = self.task.batches(
+                self.config.batch_size, seed=_mix(self.config.seed, -1 - epoch)
+            )
+            self.epoch, at = divmod(self.step, len(self.order))
+        return self.order[at]
+
+    def _rate(self) -> float:
+        """The share of the learning rate at this step: up in the warm-up, down if it decays."""
+        warm = (
+            min(1.0, (self.step + 1) / self.config.warmup_steps)
+            if self.config.warmup_steps
+            else 1.0
+        )
+        left = 1 - self.step / self.config.steps
+        return warm * left if self.config.decay else warm
+
+    def _evaluate(self) -> dict[str, float]:
+        self.task.network.eval()
+        figures = self.task.evaluate()
+        self.task.network.train()
+        score = next(iter(figures.values()))
+        if score > self.best_score:
+            self.best, self.best_step, self.best_score = _copy(self.task.network), self.step, score
+        return figures
+
+    def _tell(self, shown: dict[str, float], *, logs: bool) -> None:
+        report = Report(
+            self.step,
+            self.config.steps,
+            shown,
+            tokens_per_second=self.tokens / self.busy,
+            padding=self.padded / (self.tokens + self.padded),
+            seconds=self.seconds,
+        )
+        if logs:
+            with self.log.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(asdict(report)) + "\n")
+        if self.observer is not None:
+            self.observer(report)
+
+
+def _copy(network: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
+
+
+def _mix(seed: int, number: int) -> int:
+    """A seed of its own for every step and every epoch of a run."""
+    return (seed * 1_000_003 + number * 7919 + 12345) % (1 << 62)
