@@ -30,18 +30,27 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def build(config_type: type[Config], values: Mapping[str, Any], *, where: str) -> Config:
-    """The settings with these values, the rest at their defaults."""
-    hints = get_type_hints(config_type)
+    """The settings with these values, the rest at their defaults; every setting must have one."""
+    return override(config_type(), values, where=where)
+
+
+def override(config: Config, values: Mapping[str, Any], *, where: str) -> Config:
+    """The settings with these values in place of their own; tables reach into nested settings."""
+    hints = get_type_hints(type(config))
+    changed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in hints:
             known = ", ".join(hints) or "none"
             raise ConfigError(f"{where}: unknown setting {name!r}; known are: {known}")
-        if type(value) is int and hints[name] is float:
-            continue
-        if type(value) is not hints[name]:
-            kinds = hints[name].__name__, type(value).__name__
+        wanted = hints[name]
+        if dataclasses.is_dataclass(wanted) and isinstance(value, Mapping):
+            changed[name] = override(getattr(config, name), value, where=f"{where}: {name}")
+        elif type(value) is wanted or (type(value) is int and wanted is float):
+            changed[name] = value
+        else:
+            kinds = wanted.__name__, type(value).__name__
             raise ConfigError(f"{where}: {name} must be of type {kinds[0]}, got {kinds[1]}")
-    return config_type(**values)
+    return dataclasses.replace(config, **changed)  # type: ignore[type-var]
 
 
 def to_toml(tables: Mapping[str, Mapping[str, Any]]) -> str:

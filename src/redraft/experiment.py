@@ -1,47 +1,168 @@
 """The composition root: the only place where names become parts, and parts become a model."""
 
+import importlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from redraft import __version__
 from redraft.artifact import Artifact, open_artifact, write_artifact
-from redraft.config import read_toml, to_toml
+from redraft.config import override, read_toml, to_toml
 from redraft.data.example import Example
 from redraft.data.pairs import write_pairs
-from redraft.editing.editor import Editor, VerbatimEditor
+from redraft.data.split import split
 from redraft.errors import ConfigError, ModelError, PairsError
-from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
-from redraft.retrieval.retriever import NoRetriever, Retriever
 from redraft.retrieve_and_edit import RetrieveAndEdit
 
-RETRIEVERS: dict[str, type[Retriever]] = {
-    part.name: part for part in (LexicalRetriever, Bm25Retriever, NoRetriever)
+if TYPE_CHECKING:
+    from redraft.retrieval.encoder import DirectionEncoder
+    from redraft.retrieval.retriever import Retriever
+    from redraft.training.loop import Observer
+    from redraft.training.train_retriever import RetrieverConfig, Target
+
+RETRIEVERS = {
+    "lexical": "redraft.retrieval.lexical:LexicalRetriever",
+    "bm25": "redraft.retrieval.lexical:Bm25Retriever",
+    "task": "redraft.retrieval.learned:TaskRetriever",
+    "input": "redraft.retrieval.learned:InputRetriever",
+    "hybrid": "redraft.retrieval.hybrid:HybridRetriever",
+    "none": "redraft.retrieval.retriever:NoRetriever",
 }
-EDITORS: dict[str, type[Editor]] = {part.name: part for part in (VerbatimEditor,)}
+EDITORS = {"verbatim": "redraft.editing.editor:VerbatimEditor"}
+"""Where each part is; it is imported when it is asked for, since some bring torch."""
+
+DEV_SHARE = 0.1
+DEV_MOST = 300
+SMALL = 5_000
 
 _EXAMPLES = "examples.jsonl"
 _SETTINGS = "model.toml"
 
-Part = TypeVar("Part")
 
-
-def part(table: Mapping[str, type[Part]], name: str, *, kind: str) -> type[Part]:
-    """The part with this name, or an error that lists the names there are."""
+def part(table: dict[str, str], name: str, *, kind: str) -> Any:
+    """The class with this name, or an error that lists the names there are."""
     if name not in table:
         raise ConfigError(f"no {kind} is called {name!r}; choose one of: {', '.join(table)}")
-    return table[name]
+    module, _, attribute = table[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
-def fit_model(examples: Sequence[Example], *, retriever: str, editor: str) -> RetrieveAndEdit:
+@dataclass(frozen=True)
+class FitOptions:
+    """How learned parts are trained; parts that learn nothing pass it over."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    device: str = "auto"
+    folder: Path | None = None
+    observer: "Observer | None" = None
+
+
+def fit_model(
+    examples: Sequence[Example],
+    *,
+    retriever: str,
+    editor: str,
+    options: FitOptions | None = None,
+) -> RetrieveAndEdit:
     """A model of these examples with the named parts."""
     if not examples:
         raise PairsError("no examples to fit; give at least one pair")
-    retriever_type = part(RETRIEVERS, retriever, kind="retriever")
     editor_type = part(EDITORS, editor, kind="editor")
-    return RetrieveAndEdit(retriever_type.build(examples), editor_type.build(examples))
+    fitted = fit_retriever(examples, retriever, options or FitOptions())
+    return RetrieveAndEdit(fitted, editor_type())
+
+
+def fit_retriever(examples: Sequence[Example], name: str, options: FitOptions) -> "Retriever":
+    """The named retriever over these examples, trained if it is one that learns."""
+    retriever_type = part(RETRIEVERS, name, kind="retriever")
+    if name == "none":
+        return retriever_type(examples)  # type: ignore[no-any-return]
+    if name in ("lexical", "bm25"):
+        return retriever_type.build(examples)  # type: ignore[no-any-return]
+    from redraft.training.train_retriever import input_target, task_target
+
+    train, dev = _hold_out(examples)
+    encoder = _fit_encoder(train, dev, options, input_target if name == "input" else task_target)
+    if name != "hybrid":
+        return retriever_type.build(examples, encoder)  # type: ignore[no-any-return]
+    return _choose_hybrid(examples, train, dev, encoder)
+
+
+def _hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
+    """The examples to train on, and those to choose by; the same whatever the seed."""
+    share = min(DEV_SHARE, DEV_MOST / len(examples))
+    parts = split(examples, {"train": 1 - share, "dev": share}, seed=0)
+    if not parts["dev"] or not parts["train"]:
+        raise PairsError(f"{len(examples)} pairs are too few to learn from; give at least 20")
+    return parts["train"], parts["dev"]
+
+
+def retriever_config(examples: int, options: FitOptions) -> "RetrieverConfig":
+    """The settings for this many examples, those given by the user in place of the defaults."""
+    from redraft.training.train_retriever import large_config, small_config
+
+    config = small_config() if examples < SMALL else large_config()
+    config = override(config, {"training": {"seed": options.seed}}, where="seed")
+    return override(config, options.settings.get("retriever", {}), where="[retriever]")
+
+
+def _fit_encoder(
+    train: Sequence[Example], dev: Sequence[Example], options: FitOptions, target: "Target"
+) -> "DirectionEncoder":
+    from redraft.evaluation.editability import mean_bleu
+    from redraft.retrieval.learned import LearnedRetriever
+    from redraft.training.device import choose_device
+    from redraft.training.train_retriever import train_encoder
+
+    def judge(encoder: "DirectionEncoder") -> dict[str, float]:
+        return {"dev_bleu": mean_bleu(LearnedRetriever.build(train, encoder), dev)}
+
+    with run_folder(options.folder) as folder:
+        return train_encoder(
+            train,
+            retriever_config(len(train), options),
+            target=target,
+            judge=judge,
+            folder=folder,
+            device=choose_device(options.device),
+            observer=options.observer,
+        )
+
+
+@contextmanager
+def run_folder(folder: Path | None) -> Iterator[Path]:
+    """The folder of a training that can go on after a kill; a passing one if none was named."""
+    if folder is not None:
+        yield folder
+        return
+    with TemporaryDirectory() as passing:
+        yield Path(passing)
+
+
+def _choose_hybrid(
+    examples: Sequence[Example],
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    encoder: "DirectionEncoder",
+) -> "Retriever":
+    from redraft.evaluation.editability import mean_bleu
+    from redraft.retrieval.hybrid import HybridRetriever
+    from redraft.retrieval.learned import TaskRetriever
+    from redraft.retrieval.lexical import Bm25Retriever
+
+    chosen = HybridRetriever.choose(
+        TaskRetriever.build(train, encoder),
+        Bm25Retriever.build(train),
+        lambda candidate: mean_bleu(candidate, dev),
+    )
+    learned, lexical = TaskRetriever.build(examples, encoder), Bm25Retriever.build(examples)
+    return HybridRetriever(learned, lexical, chosen.weight)
 
 
 def save_model(model: RetrieveAndEdit, folder: str | os.PathLike[str]) -> None:
@@ -63,11 +184,10 @@ def load_model(folder: str | os.PathLike[str]) -> RetrieveAndEdit:
     """The model in the folder."""
     artifact = open_artifact(Path(folder))
     names = _part_names(artifact)
-    examples = read_examples(artifact)
     retriever_type = part(RETRIEVERS, names["retriever"], kind="retriever")
     editor_type = part(EDITORS, names["editor"], kind="editor")
     return RetrieveAndEdit(
-        retriever_type.load(artifact.part("retriever"), examples),
+        retriever_type.load(artifact.part("retriever"), read_examples(artifact)),
         editor_type.load(artifact.part("editor")),
     )
 

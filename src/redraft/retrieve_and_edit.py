@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redraft.data.example import Example, Input, as_input
 from redraft.editing.candidate import Candidate
 from redraft.editing.editor import Editor
 from redraft.errors import NoAnswerError
 from redraft.retrieval.retriever import Retriever
+
+if TYPE_CHECKING:
+    from redraft.experiment import FitOptions
 
 
 class RetrieveAndEdit:
@@ -42,12 +45,17 @@ class RetrieveAndEdit:
 
     @classmethod
     def fit(
-        cls, examples: Iterable[Example], *, retriever: str = "lexical", editor: str = "verbatim"
+        cls,
+        examples: Iterable[Example],
+        *,
+        retriever: str = "lexical",
+        editor: str = "verbatim",
+        options: "FitOptions | None" = None,
     ) -> "RetrieveAndEdit":
-        """A model of these examples, its parts chosen by name."""
+        """A model of these examples, its parts chosen by name; those that learn are trained."""
         from redraft.experiment import fit_model
 
-        return fit_model(list(examples), retriever=retriever, editor=editor)
+        return fit_model(list(examples), retriever=retriever, editor=editor, options=options)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the model to a folder, whole or not at all."""

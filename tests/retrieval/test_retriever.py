@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
-from redraft.retrieval.retriever import Neighbours, NoRetriever, Retriever, nearest
+from redraft.retrieval.neighbours import Neighbours, nearest
+from redraft.retrieval.retriever import NoRetriever, Retriever
 
 
 class LineRetriever(Retriever):

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from redraft.cli import (
+    add,
     check,
     demo,
     evaluate,
@@ -13,11 +14,12 @@ from redraft.cli import (
     info,
     mine,
     predict,
+    remove,
     retrieve,
     score,
     split,
 )
-from redraft.errors import RedraftError
+from redraft.errors import RedraftError, TrainingInterrupted
 
 
 class Verbs(TyperGroup):
@@ -27,6 +29,9 @@ class Verbs(TyperGroup):
         """Run the verb."""
         try:
             return super().invoke(ctx)
+        except TrainingInterrupted as stop:
+            typer.echo(str(stop), err=True)
+            ctx.exit(130)
         except RedraftError as error:
             typer.echo(f"error: {error}", err=True)
             ctx.exit(2)
@@ -45,7 +50,10 @@ app = typer.Typer(
     "the answer, edit it, and show the source.\n\n"
     "Start with `redraft demo`, or with your own pairs: `redraft check`, `fit`, `predict`.",
 )
-for verb in (check, mine, split, fit, retrieve, predict, evaluate, score, info, demo):
+for verb in (
+    *(check, mine, split, fit, retrieve, predict, evaluate, score),
+    *(add, remove, info, demo),
+):
     app.command(verb.__name__.rpartition(".")[2])(verb.command)
 
 

@@ -1,15 +1,16 @@
 """Texts to token numbers, unknown words in pieces: what a network reads."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from redraft.data.pieces import learn_pieces, segment
-from redraft.data.tokenizer import JOIN, Tokenizer
+from redraft.data.tokenizer import JOIN, Tokenizer, split_identifier
 from redraft.data.vocabulary import END, START, UNKNOWN, Vocabulary
 
-_TOKENIZER = Tokenizer(splits_identifiers=True)
+_TOKENIZER = Tokenizer()
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Numbering:
         """The numbering whose words and pieces are those of these texts."""
         counts: Counter[str] = Counter()
         for text in texts:
-            counts.update(tokens_of(text))
+            for token in tokens_of(text):
+                counts.update({token, *split_identifier(token)})
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         words = [entry for entry in ranked if entry[1] >= config.min_count][: config.max_words]
         kept = dict(words)
@@ -50,15 +52,25 @@ class Numbering:
         return [*numbers[:longest], *self.vocabulary.encode([END])]
 
     def target(self, text: str, *, longest: int) -> list[int]:
-        """The same with the number of the start before it: what a decoder writes."""
-        return [*self.vocabulary.encode([START]), *self.numbers(text, longest=longest)]
+        """Start, the text's whole words, end: what a decoder writes, rare words being unknown."""
+        # spelled in pieces, every name would have to fit into the code that the decoder reads,
+        # and inputs would be near for the sake of their names
+        words = itertools.islice(tokens_of(text), longest)
+        return self.vocabulary.encode([START, *words, END])
 
     def _token(self, token: str) -> list[int]:
         if token not in self._known:
-            known = token in self.vocabulary
-            pieces = [token] if known else segment(token, self.vocabulary) or [UNKNOWN]
-            self._known[token] = self.vocabulary.encode(pieces)
+            self._known[token] = self.vocabulary.encode(self._spell(token))
         return self._known[token]
+
+    def _spell(self, token: str) -> list[str]:
+        """The token if it is known, else the parts of the identifier, each in pieces if need be."""
+        if token in self.vocabulary:
+            return [token]
+        parts = split_identifier(token)
+        if len(parts) > 1:
+            return [piece for part in parts for piece in self._spell(part)]
+        return segment(token, self.vocabulary) or [UNKNOWN]
 
     def save(self, path: Path) -> None:
         """Write the vocabulary."""

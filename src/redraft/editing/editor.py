@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from redraft.artifact import Artifact
-from redraft.data.example import Example, Input
+from redraft.data.example import Input
 from redraft.editing.candidate import Candidate
 from redraft.retrieval.prototype import Prototype
 
@@ -15,11 +15,6 @@ class Editor(ABC):
     """Turns the prototypes of an input into outputs for it."""
 
     name: ClassVar[str]
-
-    @classmethod
-    @abstractmethod
-    def build(cls, examples: Sequence[Example]) -> "Editor":
-        """The editor for these examples."""
 
     @abstractmethod
     def edit(
@@ -41,11 +36,6 @@ class VerbatimEditor(Editor):
     """Returns the prototypes' outputs as they are; the score is minus the distance."""
 
     name = "verbatim"
-
-    @classmethod
-    def build(cls, examples: Sequence[Example]) -> "VerbatimEditor":  # noqa: ARG003
-        """The same editor for any examples."""
-        return cls()
 
     def edit(
         self,

@@ -16,10 +16,13 @@ from redraft.models import vmf
 from redraft.models.dropout import drop_tokens, dropout
 from redraft.models.recurrent import BidirectionalLSTM, ResidualLSTM
 
+_UNKNOWN, _LAST_SPECIAL = 1, 3
+"""The numbers of the unknown token and of the last token that is no word."""
+
 
 @dataclass(frozen=True)
 class AutoencoderConfig:
-    """Sizes and noise, the paper's by default."""
+    """Sizes and noise: the paper's by default, but for the bag of words."""
 
     word_width: int = 300
     width: int = 256
@@ -27,14 +30,19 @@ class AutoencoderConfig:
     encoder_layers: int = 2
     decoder_layers: int = 4
     concentration: float = 500.0
-    word_dropout: float = 0.0
+    has_bag: bool = True
     dropout: float = 0.0
-    bag: bool = True
-    """Whether the mean of a field's word vectors joins its LSTM's last states."""
+    word_dropout: float = 0.0
+    target_dropout: float = 0.0
 
 
 class FieldsEncoder(nn.Module):
-    """One bidirectional LSTM a field, combined linearly into a unit direction mu(x)."""
+    """One bidirectional LSTM a field, combined linearly into a unit direction mu(x).
+
+    With a bag, the sum of each field's word vectors joins the combination, and the LSTMs join
+    from zero: the space begins as a random projection of word counts, in which lexical
+    neighbours are near, and training moves it from there.
+    """
 
     def __init__(self, vocabulary_size: int, fields: int, config: AutoencoderConfig) -> None:
         super().__init__()
@@ -49,24 +57,26 @@ class FieldsEncoder(nn.Module):
             )
             for _ in range(fields)
         )
-        width = 2 * config.width + (config.word_width if config.bag else 0)
-        self.combine = nn.Linear(fields * width, config.code_width)
+        self.combine = nn.Linear(fields * 2 * config.width, config.code_width)
+        if config.has_bag:
+            self.combine_bags = nn.Linear(fields * config.word_width, config.code_width, bias=False)
+            nn.init.zeros_(self.combine.weight)
 
     def forward(self, fields: list[Sequences], *, generator: torch.Generator | None) -> Tensor:
         """The direction of each input: (B, D), rows of length 1."""
-        parts = []
+        last_states, bags = [], []
         for reader, sequences in zip(self.readers, fields, strict=True):
-            ids = drop_tokens(
-                sequences.ids, self.config.word_dropout, unknown=1, generator=generator
-            )
+            rate = self.config.word_dropout
+            ids = drop_tokens(sequences.ids, rate, unknown=_UNKNOWN, generator=generator)
             words = self.embedding(ids)  # (B, T, E)
             _, last = reader(words, sequences.lengths, generator=generator)
-            parts.append(last)
-            if self.config.bag:
-                mask = sequences.mask[:, :, None]
-                parts.append((words * mask).sum(1) / sequences.lengths[:, None])
-        combined = dropout(torch.cat(parts, 1), self.config.dropout, generator=generator)
-        return functional.normalize(self.combine(combined), dim=1)
+            last_states.append(last)
+            bags.append((words * (ids > _LAST_SPECIAL)[:, :, None]).sum(1))
+        states = dropout(torch.cat(last_states, 1), self.config.dropout, generator=generator)
+        combined = self.combine(states)
+        if self.config.has_bag:
+            combined = combined + self.combine_bags(torch.cat(bags, 1))
+        return functional.normalize(combined, dim=1)
 
 
 class NoisyAutoencoder(nn.Module):
@@ -99,7 +109,10 @@ class NoisyAutoencoder(nn.Module):
         if generator is not None:
             code = vmf.sample(direction, self.config.concentration, generator=generator)
         # target is START y_1 … y_n END: each token is predicted from those before it
-        words = self.encoder.embedding(target.ids[:, :-1])
+        read = drop_tokens(
+            target.ids[:, :-1], self.config.target_dropout, unknown=1, generator=generator
+        )
+        words = self.encoder.embedding(read)
         words = dropout(words, self.config.dropout, generator=generator)
         states = self.decoder(self.read(words), code, generator=generator)
         mask = target.mask[:, 1:]

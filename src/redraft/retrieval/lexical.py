@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from redraft.artifact import Artifact
 from redraft.data.example import Example, Input, input_text
 from redraft.data.tokenizer import JOIN, Tokenizer
 from redraft.data.vocabulary import Vocabulary
-from redraft.retrieval.retriever import Neighbours, Retriever, nearest
+from redraft.retrieval.neighbours import Neighbours, nearest
+from redraft.retrieval.retriever import Retriever, without
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _BATCH = 64
 """Inputs compared at once: bounds the dense matrix of distances."""
@@ -29,6 +33,19 @@ def words(x: Input) -> list[str]:
 
 class WordRetriever(Retriever):
     """A retriever that compares bags of words; a subclass says how."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, examples: Sequence[Example]) -> "Self":
+        """The retriever over these examples."""
+
+    def add(self, examples: Sequence[Example]) -> "Self":
+        """The retriever over these examples too; counting words again takes no time."""
+        return self.build([*self.examples, *examples])
+
+    def remove(self, rows: Sequence[int]) -> "Self":
+        """The retriever without these examples."""
+        return self.build(without(self.examples, rows))
 
     @abstractmethod
     def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -58,7 +75,7 @@ class LexicalRetriever(WordRetriever):
         self.vectors = vectors  # (N, V), rows of unit length
 
     @classmethod
-    def build(cls, examples: Sequence[Example]) -> "LexicalRetriever":
+    def build(cls, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples."""
         bags = [words(example.x) for example in examples]
         vocabulary = Vocabulary.build(bags)
@@ -76,7 +93,7 @@ class LexicalRetriever(WordRetriever):
         save_file({n: getattr(self.vectors, n) for n in names}, folder / "vectors.safetensors")
 
     @classmethod
-    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "LexicalRetriever":
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":
         """The retriever that was saved."""
         vocabulary = Vocabulary.load(artifact.path("vocabulary.txt"))
         arrays = load_file(artifact.path("vectors.safetensors"))
@@ -111,7 +128,7 @@ class Bm25Retriever(WordRetriever):
         self.scorer = scorer
 
     @classmethod
-    def build(cls, examples: Sequence[Example]) -> "Bm25Retriever":
+    def build(cls, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples."""
         import bm25s
 
@@ -119,18 +136,21 @@ class Bm25Retriever(WordRetriever):
         scorer.index([words(example.x) for example in examples], show_progress=False)
         return cls(examples, scorer)
 
+    def scores(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """BM25 of each bag with each example: (B, N)."""
+        known = [self.scorer.get_tokens_ids(list(bag)) for bag in bags]
+        return np.stack([self.scorer.get_scores_from_ids(bag) for bag in known])
+
     def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """One over one plus the score: 1 for nothing in common."""
-        known = [self.scorer.get_tokens_ids(list(bag)) for bag in bags]
-        scores = np.stack([self.scorer.get_scores_from_ids(bag) for bag in known])
-        return np.asarray(1 / (1 + scores), np.float32)
+        return np.asarray(1 / (1 + self.scores(bags)), np.float32)
 
     def save(self, folder: Path) -> None:
         """Write the scorer's own files: arrays without pickle, and JSON."""
         self.scorer.save(folder, show_progress=False)
 
     @classmethod
-    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Bm25Retriever":
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":
         """The retriever that was saved."""
         import bm25s
 

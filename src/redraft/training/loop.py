@@ -6,9 +6,12 @@ resumed ends with the weights of one that was not.
 
 import json
 import math
+import signal
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 import torch
@@ -50,7 +53,7 @@ class Task(ABC):
     network: nn.Module
 
     @abstractmethod
-    def batches(self, batch_size: int, *, seed: int) -> list[Sequence[int]]:
+    def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
         """One epoch of batches, as rows of the training examples."""
 
     @abstractmethod
@@ -87,19 +90,39 @@ def train(
     """Train to the end or go on from the checkpoint; the network ends with the best weights."""
     run = _Run(task, config, checkpoint, observer)
     run.resume()
-    try:
+    with deferred_interrupt() as is_interrupted:
         while run.step < config.steps and not run.has_stalled():
             run.advance()
+            if is_interrupted():
+                run.save()
+                place = f"step {run.step:,} of {config.steps:,}"
+                raise TrainingInterrupted(
+                    f"stopped at {place}; the same command goes on from there"
+                )
             if time.monotonic() - run.saved_at >= config.save_seconds:
                 run.save()
-    except KeyboardInterrupt as error:
-        run.save()
-        raise TrainingInterrupted(
-            f"stopped at step {run.step:,} of {config.steps:,}; the same command goes on from there"
-        ) from error
     run.save()
     task.network.load_state_dict(run.best)
     return run.progress()
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[Callable[[], bool]]:
+    """Within it the first Ctrl-C is remembered, so that no step is torn; the second is raised."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # signals belong to the main thread
+        return
+    received: list[int] = []
+
+    def remember(number: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, previous)
+        received.append(number)
+
+    previous = signal.signal(signal.SIGINT, remember)
+    try:
+        yield lambda: bool(received)
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 class _Run:
@@ -110,10 +133,11 @@ class _Run:
     ) -> None:
         self.task, self.config, self.checkpoint, self.observer = task, config, checkpoint, observer
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
+        self.device = next(task.network.parameters()).device
         self.best = _copy(task.network)
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
         self.seconds, self.saved_at = 0.0, time.monotonic()
-        self.epoch, self.order = -1, list[Sequence[int]]()
+        self.epoch, self.order = -1, list[list[int]]()
         self.log = checkpoint.folder.parent / "log.jsonl"
         self.tokens, self.padded, self.busy = 0, 0, 0.0
 
@@ -147,7 +171,7 @@ class _Run:
         """One step, and after every so many the figures on dev."""
         started = time.monotonic()
         rows = self._rows()
-        generator = torch.Generator().manual_seed(_mix(self.config.seed, self.step))
+        generator = torch.Generator(self.device).manual_seed(_mix(self.config.seed, self.step))
         for group in self.optimiser.param_groups:
             group["lr"] = self.config.learning_rate * self._rate()
         self.optimiser.zero_grad(set_to_none=True)

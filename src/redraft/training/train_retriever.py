@@ -1,25 +1,27 @@
 """Training the retriever's encoder: reconstruct a target from a noisy direction of x."""
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from redraft.data.example import Example, Input, input_text
-from redraft.data.numbering import Numbering
+from redraft.data.example import Example, input_text
+from redraft.data.numbering import Numbering, NumberingConfig
 from redraft.data.sequences import Sequences, bucket
 from redraft.models import vmf
-from redraft.models.noisy_autoencoder import NoisyAutoencoder
-from redraft.training.loop import StepLoss, Task
+from redraft.models.noisy_autoencoder import AutoencoderConfig, NoisyAutoencoder
+from redraft.retrieval.encoder import DirectionEncoder, stack_fields
+from redraft.training.checkpoint import Checkpoint
+from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 
-LONGEST_FIELD = 128
 LONGEST_TARGET = 150
 
-Vectors = NDArray[np.float32]
-
 Target = Callable[[Example], str]
+Judge = Callable[[DirectionEncoder], dict[str, float]]
+"""Figures on dev; the first one chooses the checkpoint, higher is better."""
 
 
 def task_target(example: Example) -> str:
@@ -33,96 +35,141 @@ def input_target(example: Example) -> str:
 
 
 @dataclass(frozen=True)
-class NumberedExamples:
-    """Examples as token numbers: their fields, and the target to reconstruct."""
+class RetrieverConfig:
+    """Everything that training the retriever can be told."""
 
-    fields: Sequence[Sequence[Sequence[int]]]  # example, field, token
-    targets: Sequence[Sequence[int]]
-
-    @classmethod
-    def of(
-        cls, examples: Sequence[Example], numbering: Numbering, target: Target
-    ) -> "NumberedExamples":
-        """The examples' fields in the order of their first, and their targets."""
-        names = list(examples[0].x)
-        return cls(
-            [number_fields(example.x, names, numbering) for example in examples],
-            [numbering.target(target(each), longest=LONGEST_TARGET) for each in examples],
-        )
+    network: AutoencoderConfig = field(default_factory=AutoencoderConfig)
+    numbering: NumberingConfig = field(default_factory=NumberingConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
-def number_fields(x: Input, names: Sequence[str], numbering: Numbering) -> list[list[int]]:
-    """The fields of an input as token numbers, in this order."""
-    return [numbering.numbers(x.get(name, ""), longest=LONGEST_FIELD) for name in names]
+def paper_config() -> RetrieverConfig:
+    """The sizes and the schedule of the paper's code on Hearthstone."""
+    return RetrieverConfig(
+        AutoencoderConfig(has_bag=False), NumberingConfig(min_count=3, pieces=0), TrainingConfig()
+    )
+
+
+def small_config() -> RetrieverConfig:
+    """For some hundred to some thousand examples: a wide space that begins as a bag of words."""
+    return RetrieverConfig(
+        AutoencoderConfig(
+            word_width=512,
+            width=128,
+            code_width=512,
+            encoder_layers=1,
+            decoder_layers=2,
+            concentration=1000.0,
+            dropout=0.2,
+            word_dropout=0.2,
+        ),
+        NumberingConfig(min_count=2, pieces=0),
+        TrainingConfig(steps=800, evaluate_every=50),
+    )
+
+
+def large_config() -> RetrieverConfig:
+    """For more examples: unknown words in pieces, more steps, larger batches."""
+    return RetrieverConfig(
+        AutoencoderConfig(
+            word_width=256,
+            width=256,
+            code_width=512,
+            encoder_layers=1,
+            decoder_layers=2,
+            concentration=1000.0,
+            dropout=0.1,
+            word_dropout=0.1,
+        ),
+        NumberingConfig(min_count=3, pieces=1000),
+        TrainingConfig(steps=4000, batch_size=32, evaluate_every=250, patience=6),
+    )
 
 
 class RetrieverTask(Task):
     """The paper's first step: maximise E[log p(target | v)], v ~ vMF(mu(x), kappa)."""
 
+    network: NoisyAutoencoder
+
     def __init__(
         self,
         network: NoisyAutoencoder,
-        train: NumberedExamples,
-        judge: Callable[[], dict[str, float]],
+        encoder: DirectionEncoder,
+        examples: Sequence[Example],
         *,
-        device: torch.device,
+        target: Target,
+        judge: Judge,
     ) -> None:
         self.network = network
-        self.train = train
+        self.encoder = encoder
         self.judge = judge
-        self.device = device
+        self.fields = [encoder.numbers(example.x) for example in examples]
+        self.targets = [
+            encoder.numbering.target(target(each), longest=LONGEST_TARGET) for each in examples
+        ]
 
-    def batches(self, batch_size: int, *, seed: int) -> list[Sequence[int]]:
-        """Batches of like target lengths, where most of the work is."""
+    def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
+        """Batches of like lengths, the target's counting double: there is most of the work."""
         lengths = [
             2 * len(target) + sum(map(len, fields))
-            for target, fields in zip(self.train.targets, self.train.fields, strict=True)
+            for target, fields in zip(self.targets, self.fields, strict=True)
         ]
-        return list(bucket(lengths, batch_size, seed=seed))
+        return bucket(lengths, batch_size, seed=seed)
 
     def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
         """Minus the log-likelihood a token; the bound is that of the paper, an example."""
-        fields = stack_fields([self.train.fields[row] for row in rows])
-        target = Sequences.pad([self.train.targets[row] for row in rows])
-        network: NoisyAutoencoder = self.network  # type: ignore[assignment]
-        log_likelihood = network.log_likelihood(
-            [each.to(self.device) for each in fields], target.to(self.device), generator=generator
+        device = next(self.network.parameters()).device
+        fields = stack_fields([self.fields[row] for row in rows])
+        target = Sequences.pad([self.targets[row] for row in rows])
+        log_likelihood = self.network.log_likelihood(
+            [each.to(device) for each in fields], target.to(device), generator=generator
         )
-        predicted = int(target.lengths.sum()) - len(rows)
-        loss = -log_likelihood.sum() / predicted
-        config = network.config
-        bound = vmf.bound(
-            log_likelihood.detach().mean(), config.code_width, concentration=config.concentration
-        )
+        loss = -log_likelihood.sum() / (target.lengths.sum() - len(rows))
+        config = self.network.config
+        mean = log_likelihood.detach().mean()
+        bound = vmf.bound(mean, config.code_width, concentration=config.concentration)
         read = [*fields, target]
         tokens = sum(int(each.lengths.sum()) for each in read)
-        return StepLoss(
-            loss,
-            {"loss": loss.item(), "bound": bound.item()},
-            tokens=tokens,
-            padded=sum(each.ids.numel() for each in read) - tokens,
-        )
+        padded = sum(each.ids.numel() for each in read) - tokens
+        return StepLoss(loss, {"loss": loss.item(), "bound": bound.item()}, tokens, padded)
 
     def evaluate(self) -> dict[str, float]:
         """The judge's figures on dev."""
-        return self.judge()
+        return self.judge(self.encoder)
 
 
-def stack_fields(rows: Sequence[Sequence[Sequence[int]]]) -> list[Sequences]:
-    """Fields of examples (example, field, token) as one padded batch a field."""
-    return [Sequences.pad(field) for field in zip(*rows, strict=True)]
+def train_encoder(
+    examples: Sequence[Example],
+    config: RetrieverConfig,
+    *,
+    target: Target,
+    judge: Judge,
+    folder: Path,
+    device: torch.device | None = None,
+    observer: Observer | None = None,
+) -> DirectionEncoder:
+    """A direction encoder of these examples; goes on from the folder if it was begun there."""
+    device = device or torch.device("cpu")
+    texts = (text for each in examples for text in (input_text(each.x), target(each)))
+    numbering = Numbering.learn(texts, config.numbering)
+    fields = list(examples[0].x)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)  # initial weights; the steps seed themselves
+        network = NoisyAutoencoder(len(numbering.vocabulary), len(fields), config.network)
+    network.to(device)
+    encoder = DirectionEncoder(network.encoder, numbering, fields)
+    task = RetrieverTask(network, encoder, examples, target=target, judge=judge)
+    checkpoint = Checkpoint(folder / "checkpoint", _fingerprint(examples, config, target))
+    train(task, config.training, checkpoint=checkpoint, observer=observer)
+    network.eval()
+    return encoder
 
 
-@torch.inference_mode()
-def embed(
-    network: NoisyAutoencoder, fields: Sequence[Sequence[Sequence[int]]], *, batch_size: int = 64
-) -> Vectors:
-    """The directions of numbered inputs: (N, D), in their order."""
-    device = next(network.parameters()).device
-    vectors = np.empty((len(fields), network.config.code_width), np.float32)
-    by_length = sorted(range(len(fields)), key=lambda row: sum(map(len, fields[row])))
-    for start in range(0, len(fields), batch_size):
-        rows = by_length[start : start + batch_size]
-        batch = [each.to(device) for each in stack_fields([fields[row] for row in rows])]
-        vectors[rows] = network.encode(batch).cpu().numpy()
-    return vectors
+def _fingerprint(examples: Sequence[Example], config: RetrieverConfig, target: Target) -> str:
+    """A digest of all that decides the outcome, the time between two saves not among it."""
+    settings = asdict(config)
+    del settings["training"]["save_seconds"]
+    digest = hashlib.sha256(json.dumps([settings, target.__name__]).encode())
+    for example in examples:
+        digest.update(example.identity.encode())
+    return digest.hexdigest()

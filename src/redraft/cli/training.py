@@ -1,0 +1,52 @@
+"""A training as it goes: one live line on stderr, or a line a score where there is no terminal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from redraft.cli.console import remark, stderr
+
+if TYPE_CHECKING:
+    from redraft.training.loop import Observer, Report
+
+
+def describe(report: "Report") -> str:
+    """Loss, bound and score, speed and padding, and the time that is left."""
+    figures = "  ".join(f"{name} {value:,.3f}" for name, value in report.shown.items())
+    left = report.seconds / report.step * (report.steps - report.step)
+    return (
+        f"{figures}  {report.tokens_per_second:,.0f} tokens/s  "
+        f"padding {report.padding:.0%}  {left / 60:.1f} min left"
+    )
+
+
+@contextmanager
+def watched(what: str) -> Iterator["Observer"]:
+    """An observer that shows the training while it lasts."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = stderr()
+    if not console.is_terminal:
+        yield lambda report: _tell(what, report)
+        return
+    columns = (
+        TextColumn(what),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(report: "Report") -> None:
+            bar.update(
+                task, total=report.steps, completed=report.step, description=describe(report)
+            )
+
+        yield show
+
+
+def _tell(what: str, report: "Report") -> None:
+    """A line whenever dev was scored: only then are there more than the step's own figures."""
+    if len(report.shown) > 2 or report.step == report.steps:
+        remark(f"{what}: step {report.step:,} of {report.steps:,}  {describe(report)}")

@@ -1,0 +1,75 @@
+"""Retrieval by learned directions: nearest are the examples whose mu(x') is closest to mu(x)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redraft.artifact import Artifact
+from redraft.data.example import Example, Input
+from redraft.retrieval.encoder import DirectionEncoder
+from redraft.retrieval.index import Index, build_index, load_index
+from redraft.retrieval.neighbours import Neighbours
+from redraft.retrieval.retriever import Retriever, without
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class LearnedRetriever(Retriever):
+    """A direction encoder and an index of the examples' directions; distance ‖mu(x) − mu(x')‖²."""
+
+    def __init__(
+        self, examples: Sequence[Example], encoder: DirectionEncoder, index: Index
+    ) -> None:
+        self.examples = examples
+        self.encoder = encoder
+        self.index = index
+
+    @classmethod
+    def build(cls, examples: Sequence[Example], encoder: DirectionEncoder) -> "Self":
+        """The retriever over these examples."""
+        vectors = encoder.encode([example.x for example in examples])
+        return cls(examples, encoder, build_index(vectors))
+
+    def search(
+        self, inputs: Sequence[Input], k: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> Neighbours:
+        """The k nearest rows for each input."""
+        return self.index.search(self.encoder.encode(inputs), k, allowed=allowed)
+
+    def add(self, examples: Sequence[Example]) -> "Self":
+        """The retriever over these examples too; only they are encoded."""
+        vectors = self.encoder.encode([example.x for example in examples])
+        return type(self)([*self.examples, *examples], self.encoder, self.index.add(vectors))
+
+    def remove(self, rows: Sequence[int]) -> "Self":
+        """The retriever without these examples; nothing is encoded again."""
+        index = self.index.remove(np.asarray(rows, np.int64))
+        return type(self)(without(self.examples, rows), self.encoder, index)
+
+    def save(self, folder: Path) -> None:
+        """Write the encoder and the index."""
+        for name, part in (("encoder", self.encoder), ("index", self.index)):
+            (folder / name).mkdir()
+            part.save(folder / name)
+
+    @classmethod
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":
+        """The retriever that was saved."""
+        encoder = DirectionEncoder.load(artifact.part("encoder"))
+        return cls(examples, encoder, load_index(artifact.part("index")))
+
+
+class TaskRetriever(LearnedRetriever):
+    """The paper's: its directions were learned by reconstructing the output y."""
+
+    name = "task"
+
+
+class InputRetriever(LearnedRetriever):
+    """The paper's ablation: its directions were learned by reconstructing the input x."""
+
+    name = "input"
