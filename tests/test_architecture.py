@@ -21,6 +21,7 @@ LAYERS = (
     "training",
     "evaluation",
     "experiment",
+    "studies",
     "autocomplete",
     "serving",
     "cli",

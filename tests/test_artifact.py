@@ -51,6 +51,14 @@ def test_an_error_while_writing_the_first_model_leaves_no_folder(tmp_path: Path)
     assert not (tmp_path / "model").exists()
 
 
+def test_files_in_folders_of_folders_are_kept(tmp_path: Path) -> None:
+    with write_artifact(tmp_path / "model") as staging:
+        (staging / "a" / "b").mkdir(parents=True)
+        (staging / "a" / "b" / "c.txt").write_text("deep")
+    nested = open_artifact(tmp_path / "model").part("a").part("b")
+    assert nested.path("c.txt").read_text() == "deep"
+
+
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path

@@ -115,12 +115,12 @@ def write_artifact(folder: Path) -> Iterator[Path]:
     try:
         yield staging
         _commit(staging, folder)
-    except BaseException:
+    finally:
         shutil.rmtree(staging)
-        if not existed:
-            folder.rmdir()
-        raise
-    _remove_unused(folder)
+        if (folder / MANIFEST).exists():
+            _remove_unused(folder)
+        elif not existed:
+            shutil.rmtree(folder)
 
 
 def _commit(staging: Path, folder: Path) -> None:
@@ -133,7 +133,7 @@ def _commit(staging: Path, folder: Path) -> None:
             "bytes": source.stat().st_size,
             "sha256": digest,
         }
-        (folder / stored).parent.mkdir(exist_ok=True)
+        (folder / stored).parent.mkdir(parents=True, exist_ok=True)
         _synchronise(source)
         source.replace(folder / stored)
     manifest = staging / MANIFEST

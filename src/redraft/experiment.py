@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from redraft.retrieval.encoder import DirectionEncoder
     from redraft.retrieval.retriever import Retriever
     from redraft.training.loop import Observer
-    from redraft.training.train_retriever import RetrieverConfig, Target
+    from redraft.training.train_retriever import Judge, RetrieverConfig, Target
 
 RETRIEVERS = {
     "lexical": "redraft.retrieval.lexical:LexicalRetriever",
@@ -88,7 +88,8 @@ def fit_retriever(examples: Sequence[Example], name: str, options: FitOptions) -
     from redraft.training.train_retriever import input_target, task_target
 
     train, dev = _hold_out(examples)
-    encoder = _fit_encoder(train, dev, options, input_target if name == "input" else task_target)
+    target = input_target if name == "input" else task_target
+    encoder = fit_encoder(train, _judge_by(train, dev), options, target=target)
     if name != "hybrid":
         return retriever_type.build(examples, encoder)  # type: ignore[no-any-return]
     return _choose_hybrid(examples, train, dev, encoder)
@@ -112,16 +113,20 @@ def retriever_config(examples: int, options: FitOptions) -> "RetrieverConfig":
     return override(config, options.settings.get("retriever", {}), where="[retriever]")
 
 
-def _fit_encoder(
-    train: Sequence[Example], dev: Sequence[Example], options: FitOptions, target: "Target"
-) -> "DirectionEncoder":
+def _judge_by(train: Sequence[Example], dev: Sequence[Example]) -> "Judge":
+    """Scores an encoder by the outputs it finds in train for the inputs of dev."""
     from redraft.evaluation.editability import mean_bleu
-    from redraft.retrieval.learned import LearnedRetriever
+    from redraft.retrieval.learned import TaskRetriever
+
+    return lambda encoder: {"dev_bleu": mean_bleu(TaskRetriever.build(train, encoder), dev)}
+
+
+def fit_encoder(
+    train: Sequence[Example], judge: "Judge", options: FitOptions, *, target: "Target"
+) -> "DirectionEncoder":
+    """The encoder of a learned retriever, its checkpoint chosen by the judge."""
     from redraft.training.device import choose_device
     from redraft.training.train_retriever import train_encoder
-
-    def judge(encoder: "DirectionEncoder") -> dict[str, float]:
-        return {"dev_bleu": mean_bleu(LearnedRetriever.build(train, encoder), dev)}
 
     with run_folder(options.folder) as folder:
         return train_encoder(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
 from redraft.retrieval.neighbours import Neighbours, nearest
-from redraft.retrieval.retriever import NoRetriever, Retriever
+from redraft.retrieval.retriever import NoRetriever, Retriever, without
 
 
 class LineRetriever(Retriever):
@@ -25,10 +25,6 @@ class LineRetriever(Retriever):
         self.examples = examples
         self.widths: list[int] = []
 
-    @classmethod
-    def build(cls, examples: Sequence[Example]) -> "LineRetriever":
-        return cls(examples)
-
     def search(
         self, inputs: Sequence[Input], k: int, *, allowed: NDArray[np.bool_] | None = None
     ) -> Neighbours:
@@ -36,6 +32,12 @@ class LineRetriever(Retriever):
         places = np.array([float(example.x["text"]) for example in self.examples], np.float32)
         queries = np.array([float(x["text"]) for x in inputs], np.float32)
         return nearest(np.abs(queries[:, None] - places), k, allowed=allowed)
+
+    def add(self, examples: Sequence[Example]) -> "LineRetriever":
+        return LineRetriever([*self.examples, *examples])
+
+    def remove(self, rows: Sequence[int]) -> "LineRetriever":
+        return LineRetriever(without(self.examples, rows))
 
     def save(self, folder: Path) -> None:
         raise NotImplementedError
@@ -71,11 +73,11 @@ def test_duplicates_of_one_output_do_not_hide_what_lies_behind_them() -> None:
     assert retriever.widths[-1] >= 50
 
 
-def test_leave_one_out_never_returns_the_example_nor_its_duplicate() -> None:
-    examples = [at(1), at(1), at(2), at(3)]
+def test_leave_one_out_never_returns_the_example_nor_one_of_its_output() -> None:
+    examples = [at(1), at(1), at(2), at(3), at(3.1, "y2")]
     retriever = LineRetriever(examples)
     found = retriever.retrieve([example.x for example in examples], 1, exclude=examples)
-    assert [prototypes[0].example.y for prototypes in found] == ["y2", "y2", "y1", "y2"]
+    assert [prototypes[0].example.y for prototypes in found] == ["y2", "y2", "y1", "y2", "y3"]
 
 
 def test_a_filter_keeps_the_examples_whose_meta_matches() -> None:

@@ -10,6 +10,7 @@ from redraft.cli import (
     check,
     demo,
     evaluate,
+    experiment,
     fit,
     info,
     mine,
@@ -52,7 +53,7 @@ app = typer.Typer(
 )
 for verb in (
     *(check, mine, split, fit, retrieve, predict, evaluate, score),
-    *(add, remove, info, demo),
+    *(add, remove, info, experiment, demo),
 ):
     app.command(verb.__name__.rpartition(".")[2])(verb.command)
 

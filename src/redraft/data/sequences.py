@@ -1,5 +1,6 @@
 """Token numbers as padded tensors, in batches of like lengths."""
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,12 +36,19 @@ class Sequences:
         return Sequences(self.ids.to(device), self.lengths.to(device))
 
 
-def bucket(lengths: Sequence[int], batch_size: int, *, seed: int) -> list[list[int]]:
-    """Row numbers in shuffled batches of like lengths: every row once, little padding."""
+def bucket(lengths: Sequence[tuple[int, int]], batch_size: int, *, seed: int) -> list[list[int]]:
+    """Row numbers in shuffled batches, every row once, alike in both lengths: little padding."""
     order = random.Random(seed)
-    # a little noise in the key, so that not the same rows meet in every epoch
-    keys = [length * order.uniform(0.95, 1.05) for length in lengths]
-    rows = sorted(range(len(lengths)), key=keys.__getitem__)
-    batches = [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
-    order.shuffle(batches)
-    return batches
+    # a little noise in the keys, so that not the same rows meet in every epoch
+    keys = [tuple(length * order.uniform(0.95, 1.05) for length in pair) for pair in lengths]
+    rows = sorted(range(len(keys)), key=lambda row: keys[row][0])
+    batches = max(1, math.ceil(len(rows) / batch_size))
+    # strips of like first length, each sorted by the second and cut into batches
+    strip = batch_size * math.ceil(math.sqrt(batches))
+    for start in range(0, len(rows), strip):
+        rows[start : start + strip] = sorted(
+            rows[start : start + strip], key=lambda row: keys[row][1]
+        )
+    cut = [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
+    order.shuffle(cut)
+    return cut

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from redraft.data.sequences import Sequences
+from redraft.errors import ConfigError
 from redraft.models import vmf
 from redraft.models.dropout import drop_tokens, dropout
 from redraft.models.recurrent import BidirectionalLSTM, ResidualLSTM
@@ -35,6 +36,10 @@ class AutoencoderConfig:
     word_dropout: float = 0.0
     target_dropout: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not (self.encoder_layers or self.has_bag):
+            raise ConfigError("an encoder needs encoder_layers or has_bag")
+
 
 class FieldsEncoder(nn.Module):
     """One bidirectional LSTM a field, combined linearly into a unit direction mu(x).
@@ -56,27 +61,44 @@ class FieldsEncoder(nn.Module):
                 dropout_rate=config.dropout,
             )
             for _ in range(fields)
+            if config.encoder_layers
         )
-        self.combine = nn.Linear(fields * 2 * config.width, config.code_width)
+        if config.encoder_layers:
+            self.combine = nn.Linear(fields * 2 * config.width, config.code_width)
         if config.has_bag:
-            self.combine_bags = nn.Linear(fields * config.word_width, config.code_width, bias=False)
+            # one bias is enough, and needed: an input without a known word has a direction too
+            bias = not config.encoder_layers
+            self.combine_bags = nn.Linear(fields * config.word_width, config.code_width, bias=bias)
+        if config.encoder_layers and config.has_bag:
             nn.init.zeros_(self.combine.weight)
 
     def forward(self, fields: list[Sequences], *, generator: torch.Generator | None) -> Tensor:
         """The direction of each input: (B, D), rows of length 1."""
-        last_states, bags = [], []
-        for reader, sequences in zip(self.readers, fields, strict=True):
-            rate = self.config.word_dropout
-            ids = drop_tokens(sequences.ids, rate, unknown=_UNKNOWN, generator=generator)
-            words = self.embedding(ids)  # (B, T, E)
-            _, last = reader(words, sequences.lengths, generator=generator)
-            last_states.append(last)
-            bags.append((words * (ids > _LAST_SPECIAL)[:, :, None]).sum(1))
-        states = dropout(torch.cat(last_states, 1), self.config.dropout, generator=generator)
-        combined = self.combine(states)
+        rate = self.config.word_dropout
+        dropped = [
+            drop_tokens(each.ids, rate, unknown=_UNKNOWN, generator=generator) for each in fields
+        ]
+        words = [self.embedding(ids) for ids in dropped]  # each (B, T, E)
+        parts = []
+        if self.config.encoder_layers:
+            parts.append(self._read(words, fields, generator=generator))
         if self.config.has_bag:
-            combined = combined + self.combine_bags(torch.cat(bags, 1))
-        return functional.normalize(combined, dim=1)
+            known = [(ids > _LAST_SPECIAL)[:, :, None] for ids in dropped]
+            bags = [(each * real).sum(1) for each, real in zip(words, known, strict=True)]
+            parts.append(self.combine_bags(torch.cat(bags, 1)))
+        return functional.normalize(torch.stack(parts).sum(0), dim=1)
+
+    def _read(
+        self, words: list[Tensor], fields: list[Sequences], *, generator: torch.Generator | None
+    ) -> Tensor:
+        """The LSTMs' last states of all fields, combined: (B, D)."""
+        states = [
+            reader(each, sequences.lengths, generator=generator)[1]
+            for reader, each, sequences in zip(self.readers, words, fields, strict=True)
+        ]
+        rate = self.config.dropout
+        combined: Tensor = self.combine(dropout(torch.cat(states, 1), rate, generator=generator))
+        return combined
 
 
 class NoisyAutoencoder(nn.Module):

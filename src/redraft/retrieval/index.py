@@ -28,6 +28,8 @@ HNSW_FROM = 1_000_000
 
 WANTED_RECALL = 0.99
 _SAMPLE = 256
+_MEASURED = 11
+"""How many neighbours recall is measured with: the row itself and ten others."""
 _BATCH = 256
 
 _LOG = logging.getLogger(__name__)
@@ -135,15 +137,22 @@ class FaissIndex(Index):
             rows = np.flatnonzero(allowed)
             found = exact_search(self.vectors[rows], queries, k)
             return Neighbours(rows[found.rows], found.distances)
-        return _search(self.structure, queries, k, self.recall.effort, allowed)
+        wanted = min(k, len(self.vectors) if allowed is None else int(allowed.sum()))
+        effort = self.recall.effort
+        found = _search(self.structure, queries, k, effort, allowed)
+        # the cells or the walk may hold fewer than there are
+        while (found.rows[:, :wanted] < 0).any() and effort < len(self.vectors):
+            effort *= 2
+            found = _search(self.structure, queries, k, effort, allowed)
+        return found
 
     def add(self, vectors: Vectors) -> "FaissIndex":
         """The index with these vectors, and as much effort as it now takes."""
         return FaissIndex.build(np.concatenate([self.vectors, vectors]))
 
-    def remove(self, rows: NDArray[np.int64]) -> "FaissIndex":
+    def remove(self, rows: NDArray[np.int64]) -> Index:
         """The index without these rows, built again: FAISS would leave holes in their place."""
-        return FaissIndex.build(np.delete(self.vectors, rows, axis=0))
+        return build_index(np.delete(self.vectors, rows, axis=0))
 
     def save(self, folder: Path) -> None:
         """Write the vectors, FAISS's own file and the measured recall."""
@@ -197,10 +206,10 @@ def tune(vectors: Vectors, structure: Any, *, seed: int) -> Recall:
     )
     queries = np.ascontiguousarray(vectors[rows])
     # the nearest to a row is the row itself, which any index finds: the next ten are asked for
-    truth = exact_search(vectors, queries, 11).distances[:, 1:]
+    truth = exact_search(vectors, queries, _MEASURED).distances[:, 1:]
     effort = 1
     while True:
-        found = _search(structure, queries, 11, effort, None).distances[:, 1:]
+        found = _search(structure, queries, _MEASURED, effort, None).distances[:, 1:]
         # by distance and not by row: of several at the same distance any one will do
         hits = found <= truth + 1e-4
         recall = Recall(float(hits[:, 0].mean()), float(hits.mean()), effort)
@@ -217,7 +226,9 @@ def _search(
 
     selector = faiss.IDSelectorBatch(np.flatnonzero(allowed)) if allowed is not None else None
     if isinstance(structure, faiss.IndexHNSW):
-        parameters = faiss.SearchParametersHNSW(efSearch=max(effort, k), sel=selector)
+        # no narrower than it was measured with
+        width = max(effort, k, _MEASURED)
+        parameters = faiss.SearchParametersHNSW(efSearch=width, sel=selector)
     else:
         parameters = faiss.SearchParametersIVF(nprobe=min(effort, structure.nlist), sel=selector)
     queries = np.ascontiguousarray(queries, np.float32)

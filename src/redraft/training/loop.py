@@ -138,6 +138,7 @@ class _Run:
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
         self.seconds, self.saved_at = 0.0, time.monotonic()
         self.epoch, self.order = -1, list[list[int]]()
+        self.epoch_steps = len(task.batches(config.batch_size, seed=0))
         self.log = checkpoint.folder.parent / "log.jsonl"
         self.tokens, self.padded, self.busy = 0, 0, 0.0
 
@@ -189,12 +190,10 @@ class _Run:
 
     def _rows(self) -> Sequence[int]:
         """The batch of this step; every epoch has its own order."""
-        epoch, at = divmod(self.step, len(self.order) or 1)
-        if epoch != self.epoch or not self.order:
-            self.order = self.task.batches(
-                self.config.batch_size, seed=_mix(self.config.seed, -1 - epoch)
-            )
-            self.epoch, at = divmod(self.step, len(self.order))
+        epoch, at = divmod(self.step, self.epoch_steps)
+        if epoch != self.epoch:
+            seed = _mix(self.config.seed, -1 - epoch)
+            self.order, self.epoch = self.task.batches(self.config.batch_size, seed=seed), epoch
         return self.order[at]
 
     def _rate(self) -> float:

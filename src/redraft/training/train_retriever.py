@@ -73,7 +73,7 @@ def large_config() -> RetrieverConfig:
     return RetrieverConfig(
         AutoencoderConfig(
             word_width=256,
-            width=256,
+            width=128,
             code_width=512,
             encoder_layers=1,
             decoder_layers=2,
@@ -81,7 +81,7 @@ def large_config() -> RetrieverConfig:
             dropout=0.1,
             word_dropout=0.1,
         ),
-        NumberingConfig(min_count=3, pieces=1000),
+        NumberingConfig(min_count=3, max_words=5_000, pieces=1_000),
         TrainingConfig(steps=4000, batch_size=32, evaluate_every=250, patience=6),
     )
 
@@ -109,9 +109,9 @@ class RetrieverTask(Task):
         ]
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
-        """Batches of like lengths, the target's counting double: there is most of the work."""
+        """Batches alike in the length of the target and of the input."""
         lengths = [
-            2 * len(target) + sum(map(len, fields))
+            (len(target), sum(map(len, fields)))
             for target, fields in zip(self.targets, self.fields, strict=True)
         ]
         return bucket(lengths, batch_size, seed=seed)

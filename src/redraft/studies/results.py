@@ -1,0 +1,127 @@
+"""What an experiment writes: rows with everything needed to repeat them, and tables made of them."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from redraft.evaluation.bootstrap import Interval, mean_interval
+
+DECIMALS = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system in one setting with one seed; `seed` is "mean" in a summary."""
+
+    system: str
+    setting: str
+    split: str
+    seed: int | str
+    n: int
+    metrics: Mapping[str, float]
+    interval: Mapping[str, Interval] = field(default_factory=dict)
+    spread: Mapping[str, float] = field(default_factory=dict)
+    train_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    parameters: int = 0
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def interval_of(per_example: Mapping[str, Sequence[float]]) -> dict[str, Interval]:
+    """The 95 % interval of the mean of each metric, rounded."""
+    intervals = {}
+    for name, values in per_example.items():
+        low, high = mean_interval(values)
+        intervals[name] = (round(low, DECIMALS), round(high, DECIMALS))
+    return intervals
+
+
+def with_means(rows: Sequence[Row]) -> list[Row]:
+    """The rows, and after those of a system with several seeds their mean and spread."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.setting, row.system, row.split), []).append(row)
+    return [each for group in groups.values() for each in (*group, *_mean(group))]
+
+
+def _mean(rows: Sequence[Row]) -> list[Row]:
+    if len(rows) < 2:
+        return []
+    first = rows[0]
+    values = {name: [row.metrics[name] for row in rows] for name in first.metrics}
+    return [
+        Row(
+            first.system,
+            first.setting,
+            first.split,
+            "mean",
+            first.n,
+            {name: round(float(np.mean(each)), DECIMALS) for name, each in values.items()},
+            spread={
+                name: round(float(np.std(each, ddof=1)), DECIMALS) for name, each in values.items()
+            },
+            train_seconds=round(float(np.mean([row.train_seconds for row in rows])), 1),
+        )
+    ]
+
+
+def write_results(path: Path, experiment: str, rows: Iterable[Row]) -> None:
+    """Write results.json: the rows, the commit, the machine and the time."""
+    results = {
+        "experiment": experiment,
+        "commit": _commit(),
+        "machine": {"cores": os.cpu_count(), "kind": platform.machine()},
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "rows": [asdict(row) for row in rows],
+        "published": [],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _commit() -> str:
+    """The commit of the working tree, or nothing outside of one."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) -> str:
+    """The summary of results.json as a table: a row a system, the mean where there are seeds."""
+    by_system: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for row in rows:
+        key = (row["setting"], row["system"])
+        if key not in by_system or row["seed"] == "mean":
+            by_system[key] = row
+    lines = [
+        "| setting | system | n | " + " | ".join(metrics.values()) + " |",
+        "|---|---|---|" + "---|" * len(metrics),
+    ]
+    for (setting, system), row in by_system.items():
+        cells = [_cell(row, name) for name in metrics]
+        lines.append(f"| {setting} | {system} | {row['n']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if name not in row["metrics"]:
+        return "–"
+    value = f"{row['metrics'][name]:.1f}"
+    if row["seed"] == "mean":
+        return f"{value} ± {row['spread'][name]:.1f}"
+    low, high = row["interval"].get(name, (None, None))
+    return value if low is None else f"{value} ({low:.1f}–{high:.1f})"

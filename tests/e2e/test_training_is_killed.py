@@ -1,0 +1,79 @@
+"""A real training process, killed and resumed, ends with the weights of one that was not."""
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from redraft.artifact import open_artifact
+from tests.conftest import Run
+
+CONFIG = """
+[retriever.network]
+word_width = 16
+width = 8
+code_width = 16
+decoder_layers = 1
+dropout = 0.1
+word_dropout = 0.1
+[retriever.training]
+steps = 60
+batch_size = 8
+evaluate_every = 2
+save_seconds = 0.0
+"""
+COMMAND = [sys.executable, "-c", "from redraft.cli.app import main; main()"]
+
+
+def fit_arguments(folder: Path, pairs: Path) -> list[str]:
+    config = folder.parent / "config.toml"
+    config.write_text(CONFIG)
+    arguments = ["fit", pairs, "-o", folder, "--retriever", "task", "--config", config]
+    return [str(argument) for argument in arguments]
+
+
+def kill_after(lines: int, number: int, arguments: list[str]) -> int:
+    """Start a training and send it a signal once it has reported this many scores."""
+    with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for _ in range(lines):
+            assert "step" in process.stderr.readline()
+        process.send_signal(number)
+        process.stderr.read()
+    return process.returncode
+
+
+def weights(folder: Path) -> bytes:
+    return open_artifact(folder).path("retriever/encoder/weights.safetensors").read_bytes()
+
+
+def test_sigkill_at_three_random_moments_changes_nothing(
+    tmp_path: Path, redraft: Run, pairs_file: Path
+) -> None:
+    done = redraft(*fit_arguments(tmp_path / "whole", pairs_file))
+    assert done.returncode == 0, done.stderr
+    arguments = fit_arguments(tmp_path / "killed", pairs_file)
+    # the moment is random to the microsecond: the signal races with the steps
+    for lines in random.sample(range(2, 8), 3):
+        assert kill_after(lines, signal.SIGKILL, arguments) == -signal.SIGKILL
+        assert not (tmp_path / "killed").exists()
+        assert (tmp_path / "killed.training").exists()
+    done = redraft(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+    assert not (tmp_path / "killed.training").exists()
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, redraft: Run, pairs_file: Path) -> None:
+    arguments = fit_arguments(tmp_path / "model", pairs_file)
+    with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        last = process.stderr.read().splitlines()[-1]
+    assert process.returncode == 130
+    assert last.startswith("stopped at step ")
+    assert last.endswith(" of 60; the same command goes on from there")
+    assert redraft(*arguments).returncode == 0
+    assert (tmp_path / "model" / "manifest.json").exists()
