@@ -96,7 +96,10 @@ def test_training_stops_when_patience_is_used_up(tmp_path: Path) -> None:
 def test_every_epoch_sees_every_row_once_in_another_order(tmp_path: Path) -> None:
     task = LineTask()
     train(task, CONFIG, checkpoint=checkpoint(tmp_path))
-    epochs = [sum(task.seen[start : start + 3], []) for start in range(0, 24, 3)]
+    epochs = [
+        [row for batch in task.seen[start : start + 3] for row in batch]
+        for start in range(0, 24, 3)
+    ]
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 8
 
@@ -110,7 +113,9 @@ def test_another_seed_gives_another_run(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_other_pairs_or_settings_is_refused(tmp_path: Path) -> None:
     train(LineTask(), replace(CONFIG, steps=2), checkpoint=checkpoint(tmp_path, "one"))
-    with pytest.raises(ModelError, match="other pairs or settings; remove the folder to begin anew"):
+    with pytest.raises(
+        ModelError, match="other pairs or settings; remove the folder to begin anew"
+    ):
         train(LineTask(), CONFIG, checkpoint=checkpoint(tmp_path, "two"))
 
 

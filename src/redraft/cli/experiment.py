@@ -68,7 +68,7 @@ def command(
 def _measure(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) -> "Iterator[Row]":
     """Every row of a comparison; a training that was stopped goes on from its folder."""
     from redraft.experiment import FitOptions
-    from redraft.studies.retrieval import kappa_rows, learned_rows, plain_rows
+    from redraft.studies.retrieval import kappa_rows, learned_rows, paper_rows, plain_rows
 
     with working("measuring what needs no training"):
         rows = list(plain_rows(comparison))
@@ -82,3 +82,5 @@ def _measure(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) ->
     if sweep:
         with watched(f"{setting}, kappa") as observer:
             yield from kappa_rows(comparison, FitOptions(observer=observer))
+        with watched(f"{setting}, the paper's size") as observer:
+            yield from paper_rows(comparison, FitOptions(observer=observer))

@@ -35,6 +35,7 @@ class AutoencoderConfig:
     dropout: float = 0.0
     word_dropout: float = 0.0
     target_dropout: float = 0.0
+    target_words: int = 5_000
 
     def __post_init__(self) -> None:
         if not (self.encoder_layers or self.has_bag):
@@ -115,7 +116,7 @@ class NoisyAutoencoder(nn.Module):
             layers=config.decoder_layers,
             dropout_rate=config.dropout,
         )
-        self.write = nn.Linear(config.width, vocabulary_size)
+        self.write = nn.Linear(config.width, min(vocabulary_size, config.target_words))
 
     def encode(self, fields: list[Sequences]) -> Tensor:
         """The directions mu(x), without noise: (B, D)."""
@@ -131,14 +132,15 @@ class NoisyAutoencoder(nn.Module):
         if generator is not None:
             code = vmf.sample(direction, self.config.concentration, generator=generator)
         # target is START y_1 … y_n END: each token is predicted from those before it
-        read = drop_tokens(
-            target.ids[:, :-1], self.config.target_dropout, unknown=1, generator=generator
-        )
+        rate = self.config.target_dropout
+        read = drop_tokens(target.ids[:, :-1], rate, unknown=_UNKNOWN, generator=generator)
         words = self.encoder.embedding(read)
         words = dropout(words, self.config.dropout, generator=generator)
         states = self.decoder(self.read(words), code, generator=generator)
         mask = target.mask[:, 1:]
-        expected = target.ids[:, 1:]
+        # numbers follow frequency: the rarer words are all one unknown, and the softmax is narrow
+        rare = target.ids[:, 1:] >= self.write.out_features
+        expected = torch.where(rare, _UNKNOWN, target.ids[:, 1:])
         # only real positions reach the softmax: padding would cost its widest product
         scores = self.write(states[mask])  # (tokens, V)
         losses = functional.cross_entropy(scores, expected[mask], reduction="none")

@@ -71,9 +71,9 @@ class ExactIndex(Index):
         """The k nearest rows of each query."""
         return exact_search(self.vectors, queries, k, allowed=allowed)
 
-    def add(self, vectors: Vectors) -> "ExactIndex":
+    def add(self, vectors: Vectors) -> Index:
         """The index with these vectors after its own."""
-        return ExactIndex(np.concatenate([self.vectors, vectors]))
+        return build_index(np.concatenate([self.vectors, vectors]))
 
     def remove(self, rows: NDArray[np.int64]) -> "ExactIndex":
         """The index without these rows."""

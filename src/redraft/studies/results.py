@@ -1,4 +1,4 @@
-"""What an experiment writes: rows with everything needed to repeat them, and tables made of them."""
+"""What an experiment writes: rows with all that is needed to repeat them, and tables of them."""
 
 import json
 import os

@@ -17,7 +17,7 @@ from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
 from redraft.retrieval.prototype import Prototype
 from redraft.retrieval.retriever import Retriever
 from redraft.studies.results import Row, interval_of
-from redraft.training.train_retriever import Target, input_target, task_target
+from redraft.training.train_retriever import Target, input_target, paper_config, task_target
 
 METRICS = {"bleu_yin": "BLEU yin", "bleu_paper": "BLEU paper", "edit_distance": "edit distance"}
 KAPPAS = (10.0, 100.0, 1_000.0, 10_000.0)
@@ -92,6 +92,15 @@ def learned_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
                 weight = max(WEIGHTS, key=lambda each: chosen_by.bleu(_mixed(encoder, each)))
                 row = _row("hybrid", setting, options.seed, _mixed(encoder, weight))
                 yield replace(row, **{**about, "config": {**about["config"], "weight": weight}})
+
+
+def paper_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
+    """The task retriever with the sizes and the steps of the paper's code."""
+    varied = replace(options, settings={"retriever": values_of(paper_config())}, folder=None)
+    encoder, seconds = _train(comparison, varied, task_target)
+    for setting, _ in comparison.settings:
+        row = _row("task (paper)", setting, options.seed, _learned(TaskRetriever, encoder))
+        yield replace(row, **_about(comparison, varied, encoder, seconds))
 
 
 def kappa_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
