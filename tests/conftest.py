@@ -1,5 +1,6 @@
 """A small corpus that tests make themselves, and the command line as a function."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -9,6 +10,9 @@ import pytest
 
 from redraft.data.example import Example
 from redraft.data.pairs import write_pairs
+
+# two workers and what they start share the cores: threads that spin would slow each other down
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

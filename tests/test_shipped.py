@@ -1,5 +1,6 @@
 """What the repository promises runs: every example, every command of the README, fast start-up."""
 
+import json
 import os
 import re
 import subprocess
@@ -56,6 +57,26 @@ def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_every_shipped_config_loads() -> None:
+    from redraft.config import read_toml
+    from redraft.experiment import FitOptions, retriever_config
+    from redraft.training.train_retriever import paper_config
+
+    found = sorted((ROOT / "experiments").glob("*/*.toml"))
+    configs = {path.name: retriever_config(533, FitOptions(read_toml(path))) for path in found}
+    assert configs["paper.toml"] == paper_config()
+
+
+def test_tables_in_pages_are_those_of_the_results() -> None:
+    from redraft.studies.results import markdown_table
+    from redraft.studies.retrieval import METRICS
+
+    results = json.loads((ROOT / "experiments" / "retrieval" / "results.json").read_text())
+    table = markdown_table(results["rows"], METRICS)
+    for page in (ROOT / "README.md", ROOT / "experiments" / "retrieval" / "README.md"):
+        assert f"<!-- table: retrieval -->\n{table}<!-- end of table -->" in page.read_text()
 
 
 def seconds(*arguments: str) -> float:

@@ -197,7 +197,10 @@ def test_split_writes_every_part(tmp_path: Path, redraft: Run, pairs_file: Path)
 
 @pytest.mark.parametrize(
     "verb",
-    ["check", "mine", "split", "fit", "retrieve", "predict", "evaluate", "score", "info", "demo"],
+    [
+        *("check", "mine", "split", "fit", "retrieve", "predict", "evaluate", "score"),
+        *("add", "remove", "info", "experiment", "demo"),
+    ],
 )
 def test_every_verb_has_help_with_a_worked_example(verb: str, redraft: Run) -> None:
     done = redraft(verb, "--help")
@@ -210,3 +213,90 @@ def test_usage_errors_and_the_version(redraft: Run) -> None:
     assert redraft("--version").stdout.startswith("redraft 0.")
     assert redraft("nonsense").returncode == 2
     assert redraft("fit").returncode == 2
+
+
+TINY = """
+[retriever.network]
+word_width = 16
+code_width = 32
+width = 8
+[retriever.training]
+steps = 8
+evaluate_every = 4
+batch_size = 8
+"""
+
+
+def test_retrieve_explains_what_two_inputs_share(model: Path, redraft: Run) -> None:
+    text = "sum the last 2 items of decks"
+    (row,) = rows(redraft("retrieve", model, text, "-k", 1, "--explain").stdout)
+    assert row["shared"] == {"text": ["sum", "the", "2", "items", "of", "decks"]}
+    assert {"change": "removed", "text": " first"} in row["input_diff"]
+    shown = redraft("retrieve", model, text, "-k", 1, "--explain", "--format", "table").stdout
+    assert "shared words: sum, the, 2, items, of, decks" in shown
+
+
+@pytest.mark.parametrize("retriever", ["task", "input", "hybrid"])
+def test_learned_retrievers_are_fitted_and_used(
+    retriever: str, tmp_path: Path, redraft: Run, pairs_file: Path
+) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY)
+    arguments = ("fit", pairs_file, "-o", tmp_path / "model", "--retriever", retriever)
+    done = redraft(*arguments, "--config", tmp_path / "tiny.toml", "--seed", 3)
+    assert done.returncode == 0, done.stderr
+    assert "step 8 of 8" in done.stderr
+    assert "padding" in done.stderr
+    assert rows(done.stdout)[0]["retriever"] == retriever
+    (answer,) = rows(
+        redraft("predict", tmp_path / "model", "max the first 2 items of decks").stdout
+    )
+    assert "[:" in answer["output"]
+
+
+def test_settings_that_do_not_exist_are_refused(
+    tmp_path: Path, redraft: Run, pairs_file: Path
+) -> None:
+    (tmp_path / "wrong.toml").write_text("[retriever.network]\nwidht = 3\n")
+    arguments = ("fit", pairs_file, "-o", tmp_path / "model", "--retriever", "task")
+    done = redraft(*arguments, "--config", tmp_path / "wrong.toml")
+    assert done.returncode == 2
+    assert "[retriever]: network: unknown setting 'widht'" in done.stderr
+    done = redraft(*arguments, "--device", "abacus")
+    assert done.returncode == 2
+    assert "no device 'abacus' here; choose auto or one of: cpu" in done.stderr
+
+
+@pytest.mark.parametrize("retriever", ["bm25", "hybrid"])
+def test_examples_are_added_and_removed_without_training(
+    retriever: str, tmp_path: Path, redraft: Run, pairs_file: Path
+) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY)
+    model = tmp_path / "model"
+    arguments = ("fit", pairs_file, "-o", model, "--retriever", retriever)
+    assert redraft(*arguments, "--config", tmp_path / "tiny.toml").returncode == 0
+    new = tmp_path / "new.jsonl"
+    new.write_text(
+        '{"x": "shuffle every zebra", "y": "shuffle(zebras)", "meta": {"verb": "shuffle"}}\n'
+    )
+    (added,) = rows(redraft("add", model, new).stdout)
+    assert (added["added"], added["examples"]) == (1, 61)
+    (answer,) = rows(redraft("predict", model, "shuffle every zebra").stdout)
+    assert answer["output"] == "shuffle(zebras)"
+    (removed,) = rows(redraft("remove", model, "--where", "verb=shuffle").stdout)
+    assert (removed["removed"], removed["examples"]) == (1, 60)
+    (answer,) = rows(redraft("predict", model, "shuffle every zebra").stdout)
+    assert answer["output"] != "shuffle(zebras)"
+
+
+def test_adding_other_fields_and_removing_everything_are_refused(
+    tmp_path: Path, model: Path, redraft: Run
+) -> None:
+    new = tmp_path / "new.jsonl"
+    new.write_text('{"x": {"name": "a"}, "y": "b"}\n')
+    assert "the fields of this model's input are: text" in redraft("add", model, new).stderr
+    assert "say which examples: --where KEY=VALUE" in redraft("remove", model).stderr
+    (tmp_path / "one.jsonl").write_text('{"x": "a", "y": "b", "meta": {"k": 1}}\n')
+    redraft("fit", tmp_path / "one.jsonl", "-o", tmp_path / "one")
+    done = redraft("remove", tmp_path / "one", "--where", "k=1")
+    assert done.returncode == 2
+    assert "that would remove every example" in done.stderr

@@ -3,7 +3,6 @@ import math
 import re
 import sys
 from collections.abc import Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -13,65 +12,17 @@ from redraft.data.example import Example
 from redraft.editing.candidate import Candidate
 from redraft.errors import MissingExtraError
 from redraft.evaluation.evaluation import Evaluation
-from redraft.evaluation.plots import MAX_POINTS, distance_plot, mean_line, score_plot
+from redraft.evaluation.plots import (
+    MAX_POINTS,
+    distance_plot,
+    mean_line,
+    score_plot,
+)
 from redraft.evaluation.report import best_and_worst, write_report
 from redraft.retrieval.prototype import Prototype
+from tests.reports import HOSTILE, Page, answered, evaluation_of, written
 
 pytest.importorskip("plotly")
-
-HOSTILE = "<script>alert(1)</script> </script><!-- <b onclick='x()'>&amp; \"quoted\" $title"
-
-
-class Page(HTMLParser):
-    """The elements of a page, the text that a reader sees, and the scripts."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.scripts: list[str] = []
-        self._within = ""
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._within = tag
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_endtag(self, _tag: str) -> None:
-        self._within = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._within == "script":
-            self.scripts[-1] += data
-        elif self._within != "style":
-            self.text += data
-
-    def count(self, tag: str, **attributes: str) -> int:
-        return sum(
-            found == tag and all(given.get(key) == value for key, value in attributes.items())
-            for found, given in self.elements
-        )
-
-
-def answered(output: str, *, distance: float = 0.25, source: str = "f(a)") -> list[Candidate]:
-    prototype = Prototype(Example({"text": "call f"}, source), distance)
-    return [Candidate(output, -1.0, prototype)]
-
-
-def evaluation_of(size: int) -> Evaluation:
-    """Examples that are answered ever better."""
-    examples = [Example({"text": f"input number {at}"}, "g(a, b, c, d, e)") for at in range(size)]
-    outputs = ["g(" + ", ".join("abcde"[: 1 + at % 5]) + ")" for at in range(size)]
-    predictions = [answered(output, distance=1 / (1 + at)) for at, output in enumerate(outputs)]
-    return Evaluation.of(examples, predictions, train_outputs=["f(a)"])
-
-
-def written(evaluation: Evaluation, folder: Path, *, title: str = "A report") -> Page:
-    path = folder / "report.html"
-    write_report(evaluation, path, title=title, facts={"Retriever": "lexical"})
-    return Page(path)
 
 
 def hostile_evaluation() -> Evaluation:

@@ -1,5 +1,7 @@
 """The `redraft` command: its verbs, and what becomes of an error."""
 
+import logging
+import sys
 from typing import Any
 
 import typer
@@ -62,7 +64,9 @@ for verb in (
 def version(
     show: bool = typer.Option(False, "--version", help="Print the version and leave."),
 ) -> None:
-    """Nothing but the version, if asked for."""
+    """What holds for every verb: the library's remarks go to stderr."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("redraft").setLevel(logging.INFO)
     if show:
         from redraft import __version__
 

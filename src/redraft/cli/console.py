@@ -79,8 +79,10 @@ def scores_table(systems: Mapping[str, "Scores"], *, title: str) -> "Table":
     from redraft.evaluation.scores import LABELS
 
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    table.padding = (0, 1, 0, 0)
+    table.pad_edge = False
     table.add_column("system", no_wrap=True)
-    table.add_column("n", justify="right")
+    table.add_column("n", justify="right", no_wrap=True)
     shown = [name for name in LABELS if _tells_something(systems, name)]
     for name in shown:
         table.add_column(LABELS[name], justify="right", no_wrap=True)

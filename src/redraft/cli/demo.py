@@ -50,9 +50,11 @@ def command(
             evaluations[name] = evaluate(model, parts["held out"][:HELD_OUT])
             if name == "bm25, same modules":
                 model.save(out / "model")
+                saved = model
     shown = evaluations["bm25, same modules"]
     facts = {name: str(value) for name, value in describe_model(out / "model").items()}
-    write_evaluation(shown, out, title="Redraft on the standard library", facts=facts)
+    title = "Redraft on the standard library"
+    write_evaluation(shown, out, title=title, facts=facts, retriever=saved.retriever)
     _show(shown)
     title = f"{len(examples):,} functions of the standard library, held-out ones predicted"
     stdout().print(scores_table({n: e.scores for n, e in evaluations.items()}, title=title))

@@ -7,8 +7,9 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.text import Text
 
-from redraft.data.example import Input
+from redraft.data.example import Input, input_text
 from redraft.editing.diff import Diff
+from redraft.retrieval.lexical import shared_words
 
 if TYPE_CHECKING:
     from redraft.data.example import Example
@@ -63,10 +64,17 @@ def coloured(diff: Diff) -> Text:
     return text
 
 
-def prototype_panel(prototype: "Prototype", *, rank: int) -> Panel:
-    """A prototype: its distance, where it comes from, input and output."""
+def prototype_panel(prototype: "Prototype", *, rank: int, asked: Input | None = None) -> Panel:
+    """A prototype: its distance, where it comes from, input and output; how the inputs differ."""
     title = f"{rank} · distance {prototype.distance:.3f}"
-    parts = Group(fields(prototype.example.x), Text(), code(prototype.example.y))
+    x = prototype.example.x
+    shown = fields(x)
+    if asked is not None:
+        heading = Text("from its input to yours\n", style="bold")
+        shown = heading + coloured(Diff.between(input_text(x), input_text(asked)))
+        shared = [word for words in shared_words(asked, x).values() for word in words]
+        shown.append(f"\nshared words: {', '.join(dict.fromkeys(shared)) or 'none'}", style="dim")
+    parts = Group(shown, Text(), code(prototype.example.y))
     return Panel(parts, title=title, subtitle=source(prototype.example), title_align="left")
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from redraft.data.example import Example
     from redraft.evaluation.evaluation import Evaluation
+    from redraft.retrieval.retriever import Retriever
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
 _BATCH = 64
@@ -44,7 +45,8 @@ def command(
     examples = read_pairs(pairs, options.columns(x_columns, y_column))
     evaluation = evaluate(loaded, examples)
     with working("writing the report"):
-        write_evaluation(evaluation, out, title=f"{model.name} on {pairs.name}", facts=facts)
+        title = f"{model.name} on {pairs.name}"
+        write_evaluation(evaluation, out, title=title, facts=facts, retriever=loaded.retriever)
     if form is Format.JSON:
         emit(evaluation.scores.to_json())
     else:
@@ -68,13 +70,19 @@ def evaluate(model: "RetrieveAndEdit", examples: "Sequence[Example]") -> "Evalua
 
 
 def write_evaluation(
-    evaluation: "Evaluation", out: Path, *, title: str, facts: dict[str, str]
+    evaluation: "Evaluation",
+    out: Path,
+    *,
+    title: str,
+    facts: dict[str, str],
+    retriever: "Retriever | None" = None,
 ) -> None:
     """Rows, scores and report as files of the folder."""
     from redraft.evaluation.report import write_report
 
     out.mkdir(parents=True, exist_ok=True)
-    write_report(evaluation, out / "report.html", title=title, facts=facts)
+    path = out / "report.html"
+    write_report(evaluation, path, title=title, facts=facts, retriever=retriever)
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in evaluation.rows())
     (out / "rows.jsonl").write_text(rows, encoding="utf-8")
     scores = json.dumps(evaluation.scores.to_json(), indent=2) + "\n"

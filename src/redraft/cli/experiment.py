@@ -1,10 +1,9 @@
 """`redraft experiment`: a table, measured from the data on."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,11 +44,12 @@ def command(
     """
     from redraft.studies.corpora import cards, installed_functions
     from redraft.studies.corpora import functions as function_comparison
-    from redraft.studies.results import markdown_table, with_means, write_results
+    from redraft.studies.results import insert_table, markdown_table, with_means, write_results
     from redraft.studies.retrieval import METRICS
 
     out = out or Path("experiments") / name.value
     rows: list[Row] = []
+    written: list[dict[str, Any]] = []
     comparisons = [cards(data, asked=split)] if data else []
     if functions:
         mined = installed_functions(lambda sources: progress(sources, "mining", total=len(sources)))
@@ -58,10 +58,16 @@ def command(
         for row in _measure(comparison, seeds, out, sweep=data is not None and not rows):
             emit({"system": row.system, "setting": row.setting, "seed": row.seed, **row.metrics})
             rows.append(row)
-            write_results(out / "results.json", name.value, with_means(rows))
-    table = markdown_table([asdict(row) for row in with_means(rows)], METRICS)
-    (out / "table.md").write_text(table, encoding="utf-8")
-    remark(f"results: {out}/results.json, table: {out}/table.md")
+            written = write_results(out / "results.json", name.value, with_means(rows))
+    table = markdown_table(written, METRICS)
+    pages = [
+        page
+        for page in (out / "README.md", Path("README.md"))
+        if insert_table(page, name.value, table)
+    ]
+    remark(
+        f"results: {out}/results.json; table put into: {', '.join(map(str, pages)) or 'no page'}"
+    )
     stdout().print(table, soft_wrap=True)
 
 

@@ -11,7 +11,7 @@ from redraft.data.example import Example, Input
 from redraft.editing.candidate import Candidate
 from redraft.editing.diff import Diff, Span
 from redraft.evaluation.evaluation import Evaluation
-from redraft.evaluation.plots import counted, gist, primary_scores
+from redraft.evaluation.plots import counted, gist, primary_scores, short_distance
 
 MAX_CHARACTERS = 20_000
 """What is shown of one text."""
@@ -29,7 +29,7 @@ def _card(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
     example, answer = evaluation.examples[row], evaluation.answers[row]
     prototype = answer.prototype if answer else None
     tags = [f"row {row + 1}"]
-    tags += [f"distance {prototype.distance:.3g}"] if prototype else []
+    tags += [f"distance {short_distance(prototype.distance)}"] if prototype else []
     tags += ["exactly right"] if evaluation.scores.per_example["exact"][row] else []
     return f"""<details class="example"{" open" if is_open else ""}>
 <summary><span class="points">{primary_scores(evaluation)[row]:.1f}</span>

@@ -47,9 +47,9 @@ class Editability:
 
 def token_edit_distance(reference: str, output: str) -> float:
     """How many tokens to insert, delete or replace."""
-    from nltk.metrics.distance import edit_distance
+    from rapidfuzz.distance import Levenshtein
 
-    return float(edit_distance(yin_tokens(reference), yin_tokens(output)))
+    return float(Levenshtein.distance(yin_tokens(reference), yin_tokens(output)))
 
 
 def first_prototypes(

@@ -37,33 +37,46 @@
     ...more,
   });
 
-  const histogram = ({ edges, counts, labels, mean, interval }) => {
-    const [low, high] = interval;
-    const bars = {
-      type: "bar",
-      x: counts.map((_, at) => (edges[at] + edges[at + 1]) / 2),
-      y: counts,
-      width: counts.map((_, at) => edges[at + 1] - edges[at]),
-      marker: { color: style("accent"), line: { color: style("paper"), width: 2 } },
-      text: labels,
-      textposition: "none",
-      hovertemplate: "%{text}<extra></extra>",
-    };
-    const upright = { yref: "paper", y0: 0, y1: 1 };
-    const shapes = [
-      { ...upright, type: "rect", x0: low, x1: high, fillcolor: style("second"), opacity: 0.16, line: { width: 0 }, layer: "below" },
-      // a halo, so that the line stands out from the bars too
-      { ...upright, type: "line", x0: mean, x1: mean, line: { color: style("paper"), width: 5 } },
-      { ...upright, type: "line", x0: mean, x1: mean, line: { color: style("second"), width: 2, dash: "dash" } },
-    ];
+  const bars = ({ edges, counts, labels }) => ({
+    type: "bar",
+    x: counts.map((_, at) => (edges[at] + edges[at + 1]) / 2),
+    y: counts,
+    width: counts.map((_, at) => edges[at + 1] - edges[at]),
+    marker: { color: style("accent"), line: { color: style("paper"), width: 2 } },
+    text: labels,
+    textposition: "none",
+    hovertemplate: "%{text}<extra></extra>",
+  });
+
+  const upright = { yref: "paper", y0: 0, y1: 1 };
+  const dashed = (at) => [
+    // a halo, so that the line stands out from the bars too
+    { ...upright, type: "line", x0: at, x1: at, line: { color: style("paper"), width: 5 } },
+    { ...upright, type: "line", x0: at, x1: at, line: { color: style("second"), width: 2, dash: "dash" } },
+  ];
+
+  const countAxis = (counts) => {
     const most = Math.max(...counts);
-    return [[bars], layout({
+    return axis("examples", { range: [0, most * 1.08], nticks: 5, ...(most < 5 ? { dtick: 1 } : {}) });
+  };
+
+  const histogram = (values) => {
+    const [low, high] = values.interval;
+    const band = { ...upright, type: "rect", x0: low, x1: high, fillcolor: style("second"), opacity: 0.16, line: { width: 0 }, layer: "below" };
+    return [[bars(values)], layout({
       bargap: 0,
-      shapes,
+      shapes: [band, ...dashed(values.mean)],
       xaxis: axis("score", { range: [-1, 101], dtick: 20, showgrid: false, ticks: "outside", tickcolor: style("line") }),
-      yaxis: axis("examples", { range: [0, most * 1.08], nticks: 5, ...(most < 5 ? { dtick: 1 } : {}) }),
+      yaxis: countAxis(values.counts),
     })];
   };
+
+  const distances = (values) => [[bars(values)], layout({
+    bargap: 0,
+    shapes: dashed(values.median),
+    xaxis: axis("distance of the prototype", { showgrid: false, ticks: "outside", tickcolor: style("line"), nticks: 8 }),
+    yaxis: countAxis(values.counts),
+  })];
 
   const scatter = ({ distances, scores, texts, line }) => {
     const points = {
@@ -91,11 +104,44 @@
     })];
   };
 
-  const figures = { histogram, scatter };
+  // in the order of the shapes in sections.py; 0 is the group of the others
+  const symbols = ["circle", "square", "diamond", "triangle-up"];
+  const map = ({ groups, evaluated, axes }) => {
+    const count = groups.reduce((sum, group) => sum + group.x.length, 0);
+    const shared = { type: "scatter", mode: "markers", hovertemplate: "%{text}<extra></extra>" };
+    const traces = groups.map(({ x, y, texts, colour }) => ({
+      ...shared,
+      x,
+      y,
+      text: texts,
+      marker: {
+        color: style(`group-${colour}`),
+        symbol: symbols[colour ? (colour - 1) % symbols.length : 0],
+        size: count > 800 ? 6 : 8,
+        opacity: colour ? 0.75 : 0.4,
+        line: { width: 0 },
+      },
+    }));
+    const crosses = {
+      ...shared,
+      x: evaluated.x,
+      y: evaluated.y,
+      text: evaluated.texts,
+      marker: { symbol: "x-thin", size: count > 800 ? 5 : 7, line: { color: style("ink"), width: 1.4 } },
+    };
+    const bare = { showticklabels: false, showgrid: false, nticks: 6 };
+    return [[...traces, crosses], layout({
+      xaxis: axis(axes[0], bare),
+      // one scale for both, or distances would mislead
+      yaxis: axis(axes[1], { ...bare, scaleanchor: "x" }),
+    })];
+  };
+
+  const figures = { histogram, scatter, distances, map };
   const draw = () => {
     for (const canvas of document.querySelectorAll("[data-plot]")) {
       const name = canvas.dataset.plot;
-      if (data[name] === null) continue;
+      if (!data[name]) continue;
       const [traces, shape] = figures[name](data[name]);
       Plotly.react(canvas, traces, shape, config);
     }

@@ -1,15 +1,16 @@
-"""An evaluation as one HTML file that loads nothing: the scores, two plots, the best and worst.
+"""An evaluation as one HTML file that loads nothing: scores, plots, the best and worst.
 
 Knows markup and escaping: every text of a user passes through `html.escape` or script-safe JSON.
-The look is in `report.css`, the drawing in `report.js`, the numbers drawn in `plots`. Does not
-know how a score is computed or a model made.
+The look is in `report.css`, the drawing in `report.js`, the numbers drawn in `plots`, what
+is said of the retriever in `sections`. Does not know how a score is computed or a
+model made.
 """
 
 import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +28,8 @@ from redraft.evaluation.plots import (
     score_plot,
 )
 from redraft.evaluation.scores import Scores
+from redraft.evaluation.sections import Section, retriever_sections
+from redraft.retrieval.retriever import Retriever
 
 SHOWN = 5
 """How many of the best examples are shown, and of the worst."""
@@ -70,29 +73,49 @@ _NOTES = {
 
 
 def write_report(
-    evaluation: Evaluation, path: Path, *, title: str, facts: Mapping[str, str]
+    evaluation: Evaluation,
+    path: Path,
+    *,
+    title: str,
+    facts: Mapping[str, str],
+    retriever: Retriever | None = None,
 ) -> None:
-    """Write the report of an evaluation, whole or not at all; `facts` say what was evaluated."""
+    """Write the report of an evaluation, whole or not at all; `facts` say what was evaluated.
+
+    Given the retriever, the report also shows its examples on a map and what it could have found.
+    """
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise MissingExtraError("plotly", extra="report", purpose="the HTML report") from error
     histogram, scatter = score_plot(evaluation), distance_plot(evaluation)
+    sections = retriever_sections(evaluation, retriever)
+    plots = {"histogram": histogram.values, "scatter": scatter.values}
     scripts = {"plotly": _newlines(get_plotlyjs()), "script": _newlines(_asset("report.js"))}
     page = Template(_asset("report.html")).substitute(
         scripts,
         script_hashes=" ".join(_hash(script) for script in scripts.values()),
         style=_asset("report.css"),
-        data=_script_json({"histogram": histogram.values, "scatter": scatter.values}),
+        data=_script_json(plots | _drawn(sections)),
         title=escape(title),
         facts=_terms(facts, "facts"),
         histogram_caption=escape(histogram.caption),
         scatter_caption=escape(scatter.caption),
+        sections="\n".join(section.markup for section in sections),
+        sections_links="\n".join(_link(section) for section in sections),
         scatter_state="" if scatter.values else "is-empty",
         **_summary(evaluation),
         **_examples(evaluation),
     )
     _write_whole(path, page)
+
+
+def _drawn(sections: Sequence[Section]) -> dict[str, Any]:
+    return {name: values for section in sections for name, values in section.data.items()}
+
+
+def _link(section: Section) -> str:
+    return f'<li><a href="#{section.name}">{section.label}</a></li>'
 
 
 def _summary(evaluation: Evaluation) -> dict[str, str]:

@@ -23,7 +23,7 @@ Vectors = NDArray[np.float32]
 EXACT_BELOW = 20_000
 """Up to this many vectors the exact search is as fast as a keystroke asks for."""
 
-HNSW_FROM = 1_000_000
+HNSW_FROM = 2_000_000
 """From this many on, a graph finds more than cells do for the same effort."""
 
 WANTED_RECALL = 0.99

@@ -31,6 +31,15 @@ def words(x: Input) -> list[str]:
     return [token.lower() for token in tokens if not token.isspace() and token != JOIN]
 
 
+def shared_words(x: Input, other: Input) -> dict[str, list[str]]:
+    """For each field the words that both inputs have, in the order of the first."""
+    shared = {}
+    for name, text in x.items():
+        known = set(words({name: other.get(name, "")}))
+        shared[name] = [word for word in dict.fromkeys(words({name: text})) if word in known]
+    return shared
+
+
 class WordRetriever(Retriever):
     """A retriever that compares bags of words; a subclass says how."""
 

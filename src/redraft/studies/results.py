@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -73,20 +73,23 @@ def _mean(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def write_results(path: Path, experiment: str, rows: Iterable[Row]) -> None:
-    """Write results.json: the rows, the commit, the machine and the time."""
-    results = {
-        "experiment": experiment,
+def write_results(path: Path, experiment: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Write results.json; settings measured in an earlier run and not in this one are kept."""
+    measured = {row.setting for row in rows}
+    earlier = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    kept = [row for row in earlier if row["setting"] not in measured]
+    about = {
         "commit": _commit(),
-        "machine": {"cores": os.cpu_count(), "kind": platform.machine()},
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "rows": [asdict(row) for row in rows],
-        "published": [],
+        "machine": {"cores": os.cpu_count(), "kind": platform.machine()},
     }
+    all_rows = [*kept, *({**asdict(row), "commit": about["commit"]} for row in rows)]
+    results = {"experiment": experiment, **about, "rows": all_rows, "published": []}
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     partial.replace(path)
+    return all_rows
 
 
 def _commit() -> str:
@@ -125,3 +128,17 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
         return f"{value} ± {row['spread'][name]:.1f}"
     low, high = row["interval"].get(name, (None, None))
     return value if low is None else f"{value} ({low:.1f}–{high:.1f})"
+
+
+def insert_table(page: Path, name: str, table: str) -> bool:
+    """Put a table between its marks in a page of Markdown; False if the page has no such marks."""
+    if not page.exists():
+        return False
+    text = page.read_text(encoding="utf-8")
+    start, end = f"<!-- table: {name} -->\n", "<!-- end of table -->"
+    before, found, rest = text.partition(start)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        return False
+    page.write_text(f"{before}{start}{table}{end}{after}", encoding="utf-8")
+    return True

@@ -85,12 +85,13 @@ def learned_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
     for retriever, target in ((TaskRetriever, task_target), (InputRetriever, input_target)):
         encoder, seconds = _train(comparison, options, target)
         about = _about(comparison, options, encoder, seconds)
+        mixtures = Mixtures(encoder)
         for setting, chosen_by in comparison.settings:
             build = _learned(retriever, encoder)
             yield replace(_row(retriever.name, setting, options.seed, build), **about)
             if retriever is TaskRetriever:
-                weight = max(WEIGHTS, key=lambda each: chosen_by.bleu(_mixed(encoder, each)))
-                row = _row("hybrid", setting, options.seed, _mixed(encoder, weight))
+                weight = max(WEIGHTS, key=lambda each: chosen_by.bleu(mixtures.at(each)))
+                row = _row("hybrid", setting, options.seed, mixtures.at(weight))
                 yield replace(row, **{**about, "config": {**about["config"], "weight": weight}})
 
 
@@ -134,12 +135,23 @@ def _learned(retriever: type[TaskRetriever | InputRetriever], encoder: Direction
     return lambda known: retriever.build(known, encoder)
 
 
-def _mixed(encoder: DirectionEncoder, weight: float) -> Build:
-    def build(known: Sequence[Example]) -> Retriever:
-        learned = TaskRetriever.build(known, encoder)
-        return HybridRetriever(learned, Bm25Retriever.build(known), weight)
+class Mixtures:
+    """Hybrids of one encoder with any weight; examples are encoded once, whatever the weight."""
 
-    return build
+    def __init__(self, encoder: DirectionEncoder) -> None:
+        self.encoder = encoder
+        self._parts: dict[int, tuple[TaskRetriever, Bm25Retriever]] = {}
+
+    def at(self, weight: float) -> Build:
+        """What builds the hybrid with this weight."""
+
+        def build(known: Sequence[Example]) -> Retriever:
+            if id(known) not in self._parts:
+                learned = TaskRetriever.build(known, self.encoder)
+                self._parts[id(known)] = learned, Bm25Retriever.build(known)
+            return HybridRetriever(*self._parts[id(known)], weight)
+
+        return build
 
 
 def _row(system: str, setting: Setting, seed: int, build: Build) -> Row:

@@ -86,7 +86,7 @@ def large_config() -> RetrieverConfig:
             target_words=4_000,
         ),
         NumberingConfig(min_count=2, max_words=20_000, pieces=1_000),
-        TrainingConfig(steps=600, batch_size=32, learning_rate=5e-4, evaluate_every=100),
+        TrainingConfig(steps=400, batch_size=32, learning_rate=5e-4, evaluate_every=100),
     )
 
 

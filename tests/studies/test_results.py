@@ -1,0 +1,82 @@
+"""Rows of an experiment: their means, their file, their table."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from redraft.studies.results import (
+    Row,
+    insert_table,
+    interval_of,
+    markdown_table,
+    with_means,
+    write_results,
+)
+
+
+def row(system: str, seed: int, bleu: float) -> Row:
+    return Row(
+        system, "cards", "dev", seed, 66, {"bleu_yin": bleu}, {"bleu_yin": (bleu - 4, bleu + 4)}
+    )
+
+
+def test_several_seeds_are_followed_by_their_mean_and_spread() -> None:
+    rows = with_means([row("task", 0, 60.0), row("bm25", 0, 63.0), row("task", 1, 62.0)])
+    assert [(each.system, each.seed) for each in rows] == [
+        ("task", 0),
+        ("task", 1),
+        ("task", "mean"),
+        ("bm25", 0),
+    ]
+    assert rows[2].metrics == {"bleu_yin": 61.0}
+    assert rows[2].spread == {"bleu_yin": pytest.approx(1.41)}
+
+
+def test_the_file_holds_every_row_and_where_it_comes_from(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "results.json"
+    write_results(path, "retrieval", [row("task", 0, 60.0)])
+    results = json.loads(path.read_text())
+    assert {"experiment", "commit", "machine", "time", "rows", "published"} == set(results)
+    assert results["rows"][0]["metrics"] == {"bleu_yin": 60.0}
+    assert [each.name for each in path.parent.iterdir()] == ["results.json"]
+
+
+def test_settings_of_an_earlier_run_are_kept_and_measured_ones_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    write_results(path, "retrieval", [row("task", 0, 60.0)])
+    other = Row("task", "functions", "test", 0, 400, {"bleu_yin": 25.0})
+    assert [each["setting"] for each in write_results(path, "retrieval", [other])] == [
+        "cards",
+        "functions",
+    ]
+    rows = write_results(path, "retrieval", [row("task", 0, 61.0)])
+    assert [(each["setting"], each["metrics"]["bleu_yin"]) for each in rows] == [
+        ("functions", 25.0),
+        ("cards", 61.0),
+    ]
+
+
+def test_the_table_shows_means_with_spread_and_single_runs_with_interval(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    rows = with_means([row("task", 0, 60.0), row("task", 1, 62.0), row("bm25", 0, 63.0)])
+    write_results(path, "retrieval", rows)
+    table = markdown_table(json.loads(path.read_text())["rows"], {"bleu_yin": "BLEU", "other": "?"})
+    assert "| cards | task | 66 | 61.0 ± 1.4 | – |" in table
+    assert "| cards | bm25 | 66 | 63.0 (59.0–67.0) | – |" in table
+
+
+def test_intervals_are_of_the_mean() -> None:
+    low, high = interval_of({"bleu_yin": [10.0, 20.0, 30.0] * 10})["bleu_yin"]
+    assert 15 < low < 20 < high < 25
+
+
+def test_a_table_replaces_the_one_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("# Title\n<!-- table: cards -->\nold\n<!-- end of table -->\nafter\n")
+    assert insert_table(page, "cards", "| new |\n")
+    assert page.read_text() == (
+        "# Title\n<!-- table: cards -->\n| new |\n<!-- end of table -->\nafter\n"
+    )
+    assert not insert_table(page, "functions", "| new |\n")
+    assert not insert_table(tmp_path / "nowhere.md", "cards", "| new |\n")
