@@ -9,7 +9,6 @@ from html import escape
 from typing import Any
 
 from redraft.data.example import Example
-from redraft.evaluation.bleu import yin_tokens
 from redraft.evaluation.editability import (
     ORACLE_POOL,
     Editability,
@@ -31,9 +30,6 @@ from redraft.retrieval.retriever import Retriever
 
 MAX_COMPARED = 150
 """Examples of the table of editability: the search for the best prototype takes its time."""
-
-MAX_TOKENS = 1000
-"""Of an output there: the time that an edit distance takes grows with the square."""
 
 _SHAPES = (
     '<circle cx="5" cy="5" r="4"/>',
@@ -150,17 +146,17 @@ def _comparison(
     *,
     total: int,
 ) -> str:
-    best = oracle_prototypes(retriever.examples, examples)
-    kept = [at for at, each in enumerate(examples) if _are_short(each, found[at], best[at])]
-    if not kept:
-        return f'<p class="empty">All outputs have more than {MAX_TOKENS:,} tokens.</p>'
-    compared = [examples[at] for at in kept]
-    retrieved = Editability.of(compared, [found[at] for at in kept])
-    ceiling = Editability.of(compared, [best[at] for at in kept])
+    retrieved = Editability.of(examples, found)
+    ceiling = Editability.of(examples, oracle_prototypes(retriever.examples, examples))
+    drawn = (
+        f"To save time, {len(examples):,} examples were drawn at random from {total:,}."
+        if len(examples) < total
+        else ""
+    )
     return f"""<p class="reading">{escape(_finding(retrieved, ceiling))}</p>
 <table class="compare">
 <caption>What an editor would start from</caption>
-<thead><tr><th scope="col">Mean of {counted(len(kept), "example")}</th>
+<thead><tr><th scope="col">Mean of {counted(len(examples), "example")}</th>
 <th scope="col" class="number">This retriever <code>{escape(retriever.name)}</code></th>
 <th scope="col" class="number">Best possible <code>oracle</code></th></tr></thead>
 <tbody>
@@ -169,24 +165,7 @@ def _comparison(
 </table>
 <p class="reading">The best possible prototype is found with the true output in hand: of the
 {ORACLE_POOL} outputs that share most words with it, the one with the highest sentence BLEU.
-{_reservation(len(examples), total=total, left_out=len(examples) - len(kept))}</p>"""
-
-
-def _are_short(example: Example, *prototypes: Prototype | None) -> bool:
-    outputs = [example.y, *(each.example.y for each in prototypes if each)]
-    return all(len(yin_tokens(output)) <= MAX_TOKENS for output in outputs)
-
-
-def _reservation(count: int, *, total: int, left_out: int) -> str:
-    said = []
-    if count < total:
-        said.append(f"To save time, {count:,} examples were drawn at random from {total:,}.")
-    if left_out:
-        said.append(
-            f"Left out: {counted(left_out, 'example')} with outputs of more than "
-            f"{MAX_TOKENS:,} tokens."
-        )
-    return " ".join(said)
+{drawn}</p>"""
 
 
 def _finding(retrieved: Editability, best: Editability) -> str:
