@@ -1,5 +1,6 @@
 """Retrieval without learning: the words that two inputs share, weighed by cosine or by BM25."""
 
+import logging
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -127,6 +128,14 @@ def unit_vectors(bags: Sequence[Sequence[str]], vocabulary: Vocabulary) -> spars
     return sparse.csr_array(parts, shape=(len(bags), len(vocabulary)))
 
 
+def _bm25s() -> Any:
+    """The library, told not to tell of every index it builds."""
+    import bm25s
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    return bm25s
+
+
 class Bm25Retriever(WordRetriever):
     """The peer to beat: BM25 (Lucene's), its score s as the distance 1 / (1 + s)."""
 
@@ -139,9 +148,7 @@ class Bm25Retriever(WordRetriever):
     @classmethod
     def build(cls, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples."""
-        import bm25s
-
-        scorer = bm25s.BM25()
+        scorer = _bm25s().BM25()
         scorer.index([words(example.x) for example in examples], show_progress=False)
         return cls(examples, scorer)
 
@@ -161,8 +168,6 @@ class Bm25Retriever(WordRetriever):
     @classmethod
     def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":
         """The retriever that was saved."""
-        import bm25s
-
         names: Mapping[str, str] = {
             "data_name": "data.csc.index.npy",
             "indices_name": "indices.csc.index.npy",
@@ -171,5 +176,5 @@ class Bm25Retriever(WordRetriever):
             "params_name": "params.index.json",
         }
         stored = {argument: artifact.path(name).resolve() for argument, name in names.items()}
-        scorer = bm25s.BM25.load(artifact.folder, show_progress=False, **stored)
+        scorer = _bm25s().BM25.load(artifact.folder, show_progress=False, **stored)
         return cls(examples, scorer)
