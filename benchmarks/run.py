@@ -27,7 +27,8 @@ def main() -> None:
         for each in benchmark.run():
             measured.append(each)
             ratio = f"{each.ratio:.2f}" if each.ratio is not None else ""
-            table.add_row(each.name, f"{each.value:,.1f}", each.unit, ratio, each.yardstick)
+            value = f"{each.value:,.1f}" if each.value >= 10 else f"{each.value:.3g}"
+            table.add_row(each.name, value, each.unit, ratio, each.yardstick)
     Console().print(table)
     machine = {"cores": os.cpu_count(), "machine": platform.machine()}
     results = {

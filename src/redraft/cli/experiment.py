@@ -60,6 +60,10 @@ def command(
             rows.append(row)
             written = write_results(out / "results.json", name.value, with_means(rows))
     table = markdown_table(written, METRICS)
+    tables = {
+        out / "README.md": table,
+        Path("README.md"): markdown_table(written, METRICS, is_brief=True),
+    }
     pages = [
         page
         for page in (out / "README.md", Path("README.md"))

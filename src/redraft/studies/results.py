@@ -103,11 +103,19 @@ def _commit() -> str:
     return done.stdout.strip()
 
 
-def markdown_table(rows: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) -> str:
-    """The summary of results.json as a table: a row a system, the mean where there are seeds."""
+def markdown_table(
+    rows: Sequence[Mapping[str, Any]], metrics: Mapping[str, str], *, is_brief: bool = False
+) -> str:
+    """The summary of results.json as a table: a row a system, the mean where there are seeds.
+
+    A brief one leaves out sweeps, whose settings have a comma and a value after the name.
+    """
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
     by_system: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: settings.index(row["setting"])):
         key = (row["setting"], row["system"])
+        if is_brief and "," in row["setting"]:
+            continue
         if key not in by_system or row["seed"] == "mean":
             by_system[key] = row
     lines = [
