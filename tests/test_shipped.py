@@ -74,8 +74,9 @@ def test_tables_in_pages_are_those_of_the_results() -> None:
     from redraft.studies.retrieval import METRICS
 
     results = json.loads((ROOT / "experiments" / "retrieval" / "results.json").read_text())
-    table = markdown_table(results["rows"], METRICS)
-    for page in (ROOT / "README.md", ROOT / "experiments" / "retrieval" / "README.md"):
+    brief = {ROOT / "README.md": True, ROOT / "experiments" / "retrieval" / "README.md": False}
+    for page, is_brief in brief.items():
+        table = markdown_table(results["rows"], METRICS, is_brief=is_brief)
         assert f"<!-- table: retrieval -->\n{table}<!-- end of table -->" in page.read_text()
 
 

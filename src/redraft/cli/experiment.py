@@ -64,11 +64,7 @@ def command(
         out / "README.md": table,
         Path("README.md"): markdown_table(written, METRICS, is_brief=True),
     }
-    pages = [
-        page
-        for page in (out / "README.md", Path("README.md"))
-        if insert_table(page, name.value, table)
-    ]
+    pages = [page for page, text in tables.items() if insert_table(page, name.value, text)]
     remark(
         f"results: {out}/results.json; table put into: {', '.join(map(str, pages)) or 'no page'}"
     )
