@@ -3,7 +3,7 @@
 import importlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,18 +81,68 @@ def fit_model(
 def fit_retriever(examples: Sequence[Example], name: str, options: FitOptions) -> "Retriever":
     """The named retriever over these examples, trained if it is one that learns."""
     retriever_type = part(RETRIEVERS, name, kind="retriever")
-    if name == "none":
-        return retriever_type(examples)  # type: ignore[no-any-return]
-    if name in ("lexical", "bm25"):
-        return retriever_type.build(examples)  # type: ignore[no-any-return]
-    from redraft.training.train_retriever import input_target, task_target
+    return _FITTERS[name](retriever_type, examples, options)
+
+
+def _fit_nothing(retriever_type: Any, examples: Sequence[Example], _: FitOptions) -> "Retriever":
+    return retriever_type(examples)  # type: ignore[no-any-return]
+
+
+def _fit_words(retriever_type: Any, examples: Sequence[Example], _: FitOptions) -> "Retriever":
+    return retriever_type.build(examples)  # type: ignore[no-any-return]
+
+
+def _fit_task(retriever_type: Any, examples: Sequence[Example], options: FitOptions) -> "Retriever":
+    from redraft.training.train_retriever import task_target
+
+    encoder = _fit_and_hold_out(examples, options, target=task_target)
+    return retriever_type.build(examples, encoder)  # type: ignore[no-any-return]
+
+
+def _fit_input(
+    retriever_type: Any, examples: Sequence[Example], options: FitOptions
+) -> "Retriever":
+    from redraft.training.train_retriever import input_target
+
+    encoder = _fit_and_hold_out(examples, options, target=input_target)
+    return retriever_type.build(examples, encoder)  # type: ignore[no-any-return]
+
+
+def _fit_hybrid(
+    retriever_type: Any, examples: Sequence[Example], options: FitOptions
+) -> "Retriever":
+    from redraft.evaluation.editability import mean_bleu
+    from redraft.retrieval.learned import TaskRetriever
+    from redraft.retrieval.lexical import Bm25Retriever
+    from redraft.training.train_retriever import task_target
 
     train, dev = _hold_out(examples)
-    target = input_target if name == "input" else task_target
-    encoder = fit_encoder(train, _judge_by(train, dev), options, target=target)
-    if name != "hybrid":
-        return retriever_type.build(examples, encoder)  # type: ignore[no-any-return]
-    return _choose_hybrid(examples, train, dev, encoder)
+    encoder = _fit_and_hold_out(examples, options, target=task_target)
+    chosen = retriever_type.choose(
+        TaskRetriever.build(train, encoder),
+        Bm25Retriever.build(train),
+        lambda candidate: mean_bleu(candidate, dev),
+    )
+    learned, lexical = TaskRetriever.build(examples, encoder), Bm25Retriever.build(examples)
+    return retriever_type(learned, lexical, chosen.weight)  # type: ignore[no-any-return]
+
+
+_FITTERS: dict[str, Callable[[Any, Sequence[Example], FitOptions], "Retriever"]] = {
+    "lexical": _fit_words,
+    "bm25": _fit_words,
+    "task": _fit_task,
+    "input": _fit_input,
+    "hybrid": _fit_hybrid,
+    "none": _fit_nothing,
+}
+
+
+def _fit_and_hold_out(
+    examples: Sequence[Example], options: FitOptions, *, target: "Target"
+) -> "DirectionEncoder":
+    """An encoder of most of the examples, its checkpoint chosen by the rest."""
+    train, dev = _hold_out(examples)
+    return fit_encoder(train, _judge_by(train, dev), options, target=target)
 
 
 def _hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
@@ -148,26 +198,6 @@ def run_folder(folder: Path | None) -> Iterator[Path]:
         return
     with TemporaryDirectory() as passing:
         yield Path(passing)
-
-
-def _choose_hybrid(
-    examples: Sequence[Example],
-    train: Sequence[Example],
-    dev: Sequence[Example],
-    encoder: "DirectionEncoder",
-) -> "Retriever":
-    from redraft.evaluation.editability import mean_bleu
-    from redraft.retrieval.hybrid import HybridRetriever
-    from redraft.retrieval.learned import TaskRetriever
-    from redraft.retrieval.lexical import Bm25Retriever
-
-    chosen = HybridRetriever.choose(
-        TaskRetriever.build(train, encoder),
-        Bm25Retriever.build(train),
-        lambda candidate: mean_bleu(candidate, dev),
-    )
-    learned, lexical = TaskRetriever.build(examples, encoder), Bm25Retriever.build(examples)
-    return HybridRetriever(learned, lexical, chosen.weight)
 
 
 def save_model(model: RetrieveAndEdit, folder: str | os.PathLike[str]) -> None:
