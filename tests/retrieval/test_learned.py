@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from redraft.artifact import Artifact, open_artifact, write_artifact
 from redraft.data.example import Example, Input
 from redraft.data.numbering import Numbering, NumberingConfig
+from redraft.errors import ModelError
 from redraft.models.noisy_autoencoder import AutoencoderConfig, FieldsEncoder
 from redraft.retrieval.encoder import LONGEST_FIELD, DirectionEncoder, Encoder
 from redraft.retrieval.index import ExactIndex
@@ -65,7 +66,7 @@ def test_any_encoder_to_unit_vectors_can_drive_the_search() -> None:
     compass: Encoder = CompassEncoder()
     examples = [Example({"text": str(degrees)}, f"y{degrees}") for degrees in (0, 90, 180, 350)]
     index = ExactIndex(compass.encode([example.x for example in examples]))
-    retriever = TaskRetriever(examples, compass, index)  # type: ignore[arg-type]
+    retriever = TaskRetriever(examples, compass, index)
     found = retriever.retrieve([{"text": "10"}, {"text": "200"}], 4)
     assert [[p.example.y for p in prototypes] for prototypes in found] == [
         ["y0", "y350", "y90", "y180"],
@@ -73,6 +74,16 @@ def test_any_encoder_to_unit_vectors_can_drive_the_search() -> None:
     ]
     # the squared chord of an angle is 2 − 2 cos
     assert found[0][1].distance == pytest.approx(2 - 2 * np.cos(np.radians(20)), abs=1e-6)
+
+
+def test_an_encoder_of_the_users_own_is_not_saved_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    retriever = TaskRetriever.build([Example({"text": "0"}, "y")], CompassEncoder())
+    with (
+        pytest.raises(ModelError, match=r"of your own \(CompassEncoder\) cannot be saved"),
+        write_artifact(tmp_path / "model") as staging,
+    ):
+        retriever.save(staging)
+    assert not (tmp_path / "model").exists()
 
 
 @settings(deadline=None, max_examples=30)

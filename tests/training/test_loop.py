@@ -125,7 +125,7 @@ def test_the_log_has_a_line_for_every_evaluation_and_none_twice(tmp_path: Path) 
     with pytest.raises(TrainingInterrupted):
         train(first, CONFIG, checkpoint=checkpoint(tmp_path))
     with (tmp_path / "log.jsonl").open("a") as stream:  # as a run killed after its last save
-        stream.write('{"step": 18}\n')
+        stream.write('{"step": 18}\n{"step": 2')
     train(LineTask(), CONFIG, checkpoint=checkpoint(tmp_path))
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [6, 12, 18, 24]

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
-from redraft.retrieval.encoder import DirectionEncoder
+from redraft.errors import ModelError
+from redraft.retrieval.encoder import DirectionEncoder, Encoder
 from redraft.retrieval.index import Index, build_index, load_index
 from redraft.retrieval.neighbours import Neighbours
 from redraft.retrieval.retriever import Retriever, without
@@ -21,15 +22,13 @@ if TYPE_CHECKING:
 class LearnedRetriever(Retriever):
     """A direction encoder and an index of the examples' directions; distance ‖mu(x) − mu(x')‖²."""
 
-    def __init__(
-        self, examples: Sequence[Example], encoder: DirectionEncoder, index: Index
-    ) -> None:
+    def __init__(self, examples: Sequence[Example], encoder: Encoder, index: Index) -> None:
         self.examples = examples
         self.encoder = encoder
         self.index = index
 
     @classmethod
-    def build(cls, examples: Sequence[Example], encoder: DirectionEncoder) -> "Self":
+    def build(cls, examples: Sequence[Example], encoder: Encoder) -> "Self":
         """The retriever over these examples."""
         vectors = encoder.encode([example.x for example in examples])
         return cls(examples, encoder, build_index(vectors))
@@ -51,10 +50,14 @@ class LearnedRetriever(Retriever):
         return type(self)(without(self.examples, rows), self.encoder, index)
 
     def save(self, folder: Path) -> None:
-        """Write the encoder and the index."""
-        for name, part in (("encoder", self.encoder), ("index", self.index)):
+        """Write the encoder and the index; only a learned encoder can be written as data."""
+        if not isinstance(self.encoder, DirectionEncoder):
+            kind = type(self.encoder).__name__
+            raise ModelError(f"an encoder of your own ({kind}) cannot be saved; build it anew")
+        for name in ("encoder", "index"):
             (folder / name).mkdir()
-            part.save(folder / name)
+        self.encoder.save(folder / "encoder")
+        self.index.save(folder / "index")
 
     @classmethod
     def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":

@@ -155,7 +155,9 @@ class _Run:
         self.step, self.best_step = progress.step, progress.best_step
         self.best_score, self.seconds = progress.best_score, progress.seconds
         if self.log.exists():
-            lines = self.log.read_text(encoding="utf-8").splitlines(keepends=True)
+            text = self.log.read_text(encoding="utf-8")
+            # a kill may have torn the last line: what has no end was not logged
+            lines = text[: text.rfind("\n") + 1].splitlines(keepends=True)
             kept = [line for line in lines if json.loads(line)["step"] <= self.step]
             self.log.write_text("".join(kept), encoding="utf-8")
 
