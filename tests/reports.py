@@ -1,6 +1,7 @@
 """What tests of the report share: a page read back, small evaluations, an untrained retriever."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -64,6 +65,16 @@ def evaluation_of(size: int) -> Evaluation:
     outputs = ["g(" + ", ".join("abcde"[: 1 + at % 5]) + ")" for at in range(size)]
     predictions = [answered(output, distance=1 / (1 + at)) for at, output in enumerate(outputs)]
     return Evaluation.of(examples, predictions, train_outputs=["f(a)"])
+
+
+def rated(confidences: Sequence[float | None], is_right: Sequence[bool]) -> Evaluation:
+    """Answers with these confidences, right or wrong as told."""
+    examples = [Example({"text": f"input number {at}"}, "f(x)") for at in range(len(is_right))]
+    predictions = [
+        [replace(answered("f(x)" if right else "f(y)")[0], confidence=confidence)]
+        for confidence, right in zip(confidences, is_right, strict=True)
+    ]
+    return Evaluation.of(examples, predictions)
 
 
 def written(evaluation: Evaluation, folder: Path, *, retriever: Retriever | None = None) -> Page:

@@ -61,7 +61,7 @@ def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
 
 def test_every_shipped_config_loads() -> None:
     from redraft.config import read_toml
-    from redraft.experiment import FitOptions, retriever_config
+    from redraft.fitting import FitOptions, retriever_config
     from redraft.training.train_retriever import paper_config
 
     found = sorted((ROOT / "experiments").glob("*/*.toml"))

@@ -3,27 +3,22 @@
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from redraft import __version__
 from redraft.artifact import Artifact, open_artifact, write_artifact
-from redraft.config import override, read_toml, to_toml
+from redraft.config import read_toml, to_toml
 from redraft.data.example import Example
 from redraft.data.pairs import write_pairs
-from redraft.data.split import split
 from redraft.errors import ConfigError, ModelError, PairsError
 from redraft.retrieve_and_edit import RetrieveAndEdit
 
 if TYPE_CHECKING:
-    from redraft.retrieval.encoder import DirectionEncoder
+    from redraft.editing.editor import Editor
+    from redraft.fitting import FitOptions, Parts
     from redraft.retrieval.retriever import Retriever
-    from redraft.training.loop import Observer
-    from redraft.training.train_retriever import Judge, RetrieverConfig, Target
 
 RETRIEVERS = {
     "lexical": "redraft.retrieval.lexical:LexicalRetriever",
@@ -33,12 +28,11 @@ RETRIEVERS = {
     "hybrid": "redraft.retrieval.hybrid:HybridRetriever",
     "none": "redraft.retrieval.retriever:NoRetriever",
 }
-EDITORS = {"verbatim": "redraft.editing.editor:VerbatimEditor"}
+EDITORS = {
+    "verbatim": "redraft.editing.editor:VerbatimEditor",
+    "neural": "redraft.editing.neural_editor:NeuralEditor",
+}
 """Where each part is; it is imported when it is asked for, since some bring torch."""
-
-DEV_SHARE = 0.1
-DEV_MOST = 300
-SMALL = 5_000
 
 _EXAMPLES = "examples.jsonl"
 _SETTINGS = "model.toml"
@@ -52,82 +46,73 @@ def part(table: dict[str, str], name: str, *, kind: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-@dataclass(frozen=True)
-class FitOptions:
-    """How learned parts are trained; parts that learn nothing pass it over."""
-
-    settings: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    device: str = "auto"
-    folder: Path | None = None
-    observer: "Observer | None" = None
-
-
 def fit_model(
     examples: Sequence[Example],
     *,
     retriever: str,
     editor: str,
-    options: FitOptions | None = None,
+    options: "FitOptions | None" = None,
 ) -> RetrieveAndEdit:
-    """A model of these examples with the named parts."""
+    """A model of these examples with the named parts, trained if they learn."""
+    from redraft.fitting import FitOptions, Parts
+
     if not examples:
         raise PairsError("no examples to fit; give at least one pair")
-    editor_type = part(EDITORS, editor, kind="editor")
-    fitted = fit_retriever(examples, retriever, options or FitOptions())
-    return RetrieveAndEdit(fitted, editor_type())
+    for table, name, kind in ((RETRIEVERS, retriever, "retriever"), (EDITORS, editor, "editor")):
+        part(table, name, kind=kind)  # a wrong name is told before anything is trained
+    options = options or FitOptions()
+    parts = Parts.of(examples, options)
+    found = fit_retriever(parts, retriever, options)
+    edited = _EDITOR_FITTERS[editor](parts, found, options)
+    # what was held out of training answers from now on
+    held_out = [] if options.dev is not None else parts.dev
+    return RetrieveAndEdit(found.add(held_out) if held_out else found, edited)
 
 
-def fit_retriever(examples: Sequence[Example], name: str, options: FitOptions) -> "Retriever":
-    """The named retriever over these examples, trained if it is one that learns."""
+def fit_retriever(parts: "Parts", name: str, options: "FitOptions") -> "Retriever":
+    """The named retriever over the training examples, trained if it is one that learns."""
     retriever_type = part(RETRIEVERS, name, kind="retriever")
-    return _FITTERS[name](retriever_type, examples, options)
+    return _FITTERS[name](retriever_type, parts, options)
 
 
-def _fit_nothing(retriever_type: Any, examples: Sequence[Example], _: FitOptions) -> "Retriever":
-    return retriever_type(examples)  # type: ignore[no-any-return]
+def _fit_nothing(retriever_type: Any, parts: "Parts", _: "FitOptions") -> "Retriever":
+    return retriever_type(parts.train)  # type: ignore[no-any-return]
 
 
-def _fit_words(retriever_type: Any, examples: Sequence[Example], _: FitOptions) -> "Retriever":
-    return retriever_type.build(examples)  # type: ignore[no-any-return]
+def _fit_words(retriever_type: Any, parts: "Parts", _: "FitOptions") -> "Retriever":
+    return retriever_type.build(parts.train)  # type: ignore[no-any-return]
 
 
-def _fit_task(retriever_type: Any, examples: Sequence[Example], options: FitOptions) -> "Retriever":
+def _fit_task(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "Retriever":
+    from redraft.fitting import fit_encoder
     from redraft.training.train_retriever import task_target
 
-    encoder = _fit_and_hold_out(examples, options, target=task_target)
-    return retriever_type.build(examples, encoder)  # type: ignore[no-any-return]
+    encoder = fit_encoder(parts, options, target=task_target)
+    return retriever_type.build(parts.train, encoder)  # type: ignore[no-any-return]
 
 
-def _fit_input(
-    retriever_type: Any, examples: Sequence[Example], options: FitOptions
-) -> "Retriever":
+def _fit_input(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "Retriever":
+    from redraft.fitting import fit_encoder
     from redraft.training.train_retriever import input_target
 
-    encoder = _fit_and_hold_out(examples, options, target=input_target)
-    return retriever_type.build(examples, encoder)  # type: ignore[no-any-return]
+    encoder = fit_encoder(parts, options, target=input_target)
+    return retriever_type.build(parts.train, encoder)  # type: ignore[no-any-return]
 
 
-def _fit_hybrid(
-    retriever_type: Any, examples: Sequence[Example], options: FitOptions
-) -> "Retriever":
+def _fit_hybrid(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "Retriever":
     from redraft.evaluation.editability import mean_bleu
-    from redraft.retrieval.learned import TaskRetriever
     from redraft.retrieval.lexical import Bm25Retriever
-    from redraft.training.train_retriever import task_target
 
-    train, dev = _hold_out(examples)
-    encoder = _fit_and_hold_out(examples, options, target=task_target)
-    chosen = retriever_type.choose(
-        TaskRetriever.build(train, encoder),
-        Bm25Retriever.build(train),
-        lambda candidate: mean_bleu(candidate, dev),
+    learned = fit_retriever(parts, "task", options)
+    lexical = Bm25Retriever.build(parts.train)
+    if not parts.dev:
+        return retriever_type(learned, lexical)  # type: ignore[no-any-return]
+    return retriever_type.choose(  # type: ignore[no-any-return]
+        learned, lexical, lambda candidate: mean_bleu(candidate, parts.dev)
     )
-    learned, lexical = TaskRetriever.build(examples, encoder), Bm25Retriever.build(examples)
-    return retriever_type(learned, lexical, chosen.weight)  # type: ignore[no-any-return]
 
 
-_FITTERS: dict[str, Callable[[Any, Sequence[Example], FitOptions], "Retriever"]] = {
+_FITTERS: dict[str, Callable[[Any, "Parts", "FitOptions"], "Retriever"]] = {
     "lexical": _fit_words,
     "bm25": _fit_words,
     "task": _fit_task,
@@ -137,67 +122,22 @@ _FITTERS: dict[str, Callable[[Any, Sequence[Example], FitOptions], "Retriever"]]
 }
 
 
-def _fit_and_hold_out(
-    examples: Sequence[Example], options: FitOptions, *, target: "Target"
-) -> "DirectionEncoder":
-    """An encoder of most of the examples, its checkpoint chosen by the rest."""
-    train, dev = _hold_out(examples)
-    return fit_encoder(train, _judge_by(train, dev), options, target=target)
+def _fit_verbatim(_: "Parts", __: "Retriever", ___: "FitOptions") -> "Editor":
+    from redraft.editing.editor import VerbatimEditor
+
+    return VerbatimEditor()
 
 
-def _hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
-    """The examples to train on, and those to choose by; the same whatever the seed."""
-    share = min(DEV_SHARE, DEV_MOST / len(examples))
-    parts = split(examples, {"train": 1 - share, "dev": share}, seed=0)
-    if not parts["dev"] or not parts["train"]:
-        raise PairsError(f"{len(examples)} pairs are too few to learn from; give at least 20")
-    return parts["train"], parts["dev"]
+def _fit_neural(parts: "Parts", retriever: "Retriever", options: "FitOptions") -> "Editor":
+    from redraft.fitting import fit_editor
+
+    return fit_editor(parts, retriever, options)
 
 
-def retriever_config(examples: int, options: FitOptions) -> "RetrieverConfig":
-    """The settings for this many examples, those given by the user in place of the defaults."""
-    from redraft.training.train_retriever import large_config, small_config
-
-    config = small_config() if examples < SMALL else large_config()
-    config = override(config, {"training": {"seed": options.seed}}, where="seed")
-    return override(config, options.settings.get("retriever", {}), where="[retriever]")
-
-
-def _judge_by(train: Sequence[Example], dev: Sequence[Example]) -> "Judge":
-    """Scores an encoder by the outputs it finds in train for the inputs of dev."""
-    from redraft.evaluation.editability import mean_bleu
-    from redraft.retrieval.learned import TaskRetriever
-
-    return lambda encoder: {"dev_bleu": mean_bleu(TaskRetriever.build(train, encoder), dev)}
-
-
-def fit_encoder(
-    train: Sequence[Example], judge: "Judge", options: FitOptions, *, target: "Target"
-) -> "DirectionEncoder":
-    """The encoder of a learned retriever, its checkpoint chosen by the judge."""
-    from redraft.training.device import choose_device
-    from redraft.training.train_retriever import train_encoder
-
-    with run_folder(options.folder) as folder:
-        return train_encoder(
-            train,
-            retriever_config(len(train), options),
-            target=target,
-            judge=judge,
-            folder=folder,
-            device=choose_device(options.device),
-            observer=options.observer,
-        )
-
-
-@contextmanager
-def run_folder(folder: Path | None) -> Iterator[Path]:
-    """The folder of a training that can go on after a kill; a passing one if none was named."""
-    if folder is not None:
-        yield folder
-        return
-    with TemporaryDirectory() as passing:
-        yield Path(passing)
+_EDITOR_FITTERS: dict[str, Callable[["Parts", "Retriever", "FitOptions"], "Editor"]] = {
+    "verbatim": _fit_verbatim,
+    "neural": _fit_neural,
+}
 
 
 def save_model(model: RetrieveAndEdit, folder: str | os.PathLike[str]) -> None:

@@ -4,14 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from redraft.data.example import Example, Input, as_input
 from redraft.editing.candidate import Candidate
+from redraft.editing.completion import Completion
 from redraft.editing.editor import Editor
 from redraft.errors import NoAnswerError
 from redraft.retrieval.retriever import Retriever
 
 if TYPE_CHECKING:
-    from redraft.experiment import FitOptions
+    from redraft.fitting import FitOptions
 
 
 class RetrieveAndEdit:
@@ -31,8 +34,21 @@ class RetrieveAndEdit:
     ) -> list[list[Candidate]]:
         """At most k candidates for each input, best first; `exclude`, `where` as in retrieval."""
         fields = [as_input(x) for x in inputs]
-        prototypes = self.retriever.retrieve(fields, k, exclude=exclude, where=where)
-        return [ranked[:k] for ranked in self.editor.edit(fields, prototypes)]
+        wanted = self.editor.wants(k)
+        prototypes = self.retriever.retrieve(fields, wanted, exclude=exclude, where=where)
+        return self.editor.edit(fields, prototypes, k)
+
+    def sample(
+        self, inputs: Sequence[str | Input], k: int = 1, *, seed: int
+    ) -> list[list[Candidate]]:
+        """k candidates drawn at random for each input: the prototypes by p_ret, then the edits."""
+        import torch
+
+        fields = [as_input(x) for x in inputs]
+        chance = np.random.default_rng(seed)
+        prototypes = self.retriever.retrieve(fields, self.editor.wants(k), chance=chance)
+        generator = torch.Generator().manual_seed(seed)
+        return self.editor.edit(fields, prototypes, k, generator=generator)
 
     def predict_one(self, x: str | Input, *, where: Mapping[str, Any] | None = None) -> Candidate:
         """The best candidate for one input."""
@@ -41,6 +57,23 @@ class RetrieveAndEdit:
             raise NoAnswerError("no example to answer from; widen the filter or add examples")
         return candidates[0]
 
+    def complete(
+        self,
+        inputs: Sequence[str | Input],
+        prefixes: Sequence[str],
+        k: int = 5,
+        *,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[list[Completion]]:
+        """At most k ways to go on after the prefix of each output, best first."""
+        fields = [as_input(x) for x in inputs]
+        prototypes = self.retriever.retrieve(fields, self.editor.wants(k), where=where)
+        return self.editor.complete(fields, prefixes, prototypes, k)
+
+    def complete_one(self, x: str | Input, prefix: str, k: int = 5) -> list[Completion]:
+        """At most k ways to go on after the prefix of one output."""
+        return self.complete([x], [prefix], k)[0]
+
     # The doors to the composition root, which alone knows parts by their names.
 
     @classmethod
@@ -48,8 +81,8 @@ class RetrieveAndEdit:
         cls,
         examples: Iterable[Example],
         *,
-        retriever: str = "lexical",
-        editor: str = "verbatim",
+        retriever: str = "task",
+        editor: str = "neural",
         options: "FitOptions | None" = None,
     ) -> "RetrieveAndEdit":
         """A model of these examples, its parts chosen by name; those that learn are trained."""

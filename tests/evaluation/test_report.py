@@ -1,8 +1,10 @@
+import html
 import json
 import math
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from redraft.data.example import Example
 from redraft.editing.candidate import Candidate
+from redraft.editing.provenance import Origin, TracedToken
 from redraft.errors import MissingExtraError
 from redraft.evaluation.evaluation import Evaluation
 from redraft.evaluation.plots import (
@@ -20,7 +23,7 @@ from redraft.evaluation.plots import (
 )
 from redraft.evaluation.report import best_and_worst, write_report
 from redraft.retrieval.prototype import Prototype
-from tests.reports import HOSTILE, Page, answered, evaluation_of, written
+from tests.reports import HOSTILE, Page, answered, evaluation_of, rated, written
 
 pytest.importorskip("plotly")
 
@@ -154,6 +157,84 @@ def test_a_comparison_loses_no_character(tmp_path: Path) -> None:
         Evaluation.of([Example({"text": "x"}, truth)], [answered("", source="")]), tmp_path
     )
     assert page.text.count(truth) == 2
+
+
+def traced(*tokens: tuple[str, Origin]) -> Evaluation:
+    """An answer made of these tokens."""
+    provenance = tuple(TracedToken(text, origin) for text, origin in tokens)
+    output = "".join(text for text, _ in tokens)
+    candidate = replace(answered(output)[0], confidence=0.934, provenance=provenance)
+    return Evaluation.of([Example({"text": "x"}, output)], [[candidate]])
+
+
+def traced_box(page: Path) -> str:
+    """The markup of the first box with the tokens' origins."""
+    text = page.read_text(encoding="utf-8")
+    start = text.index("<pre", text.index("tokens come from"))
+    return text[start : text.index("</pre>", start)]
+
+
+def shown(markup: str) -> str:
+    """What a reader sees of a box."""
+    # a newline right after <pre> is not shown
+    return html.unescape(re.sub(r"<[^>]*>", "", markup)).removeprefix("\n")
+
+
+def test_a_card_shows_where_each_token_came_from(tmp_path: Path) -> None:
+    evaluation = traced(
+        ("if", "prototype"),
+        (" a", "input"),
+        (" <", "generated"),
+        (" 1", "generated"),
+        (":\n    ", "prototype"),
+        ("return", "prototype"),
+        (" a", "input"),
+    )
+    page = written(evaluation, tmp_path)
+    box = traced_box(tmp_path / "report.html")
+    marks = re.findall(r'(\s*)<span class="from-(\w+)" title="[^"]+">([^<]*)</span>', box)
+    # white space has no mark, and neighbours of one origin share theirs
+    assert marks == [
+        ("\n", "prototype", "if"),
+        (" ", "input", "a"),
+        (" ", "generated", "&lt; 1"),
+        ("", "prototype", ":"),
+        ("\n    ", "prototype", "return"),
+        (" ", "input", "a"),
+    ]
+    assert "copied from the prototype 3 tokens" in page.text
+    assert "copied from the input 2 tokens" in page.text
+    assert "generated 2 tokens" in page.text
+    assert shown(box) == "if a < 1:\n    return a"
+
+
+def test_a_card_without_provenance_shows_none(tmp_path: Path) -> None:
+    assert "tokens come from" not in written(evaluation_of(2), tmp_path).text
+
+
+def test_hostile_tokens_are_shown_and_never_run(tmp_path: Path) -> None:
+    page = written(traced((HOSTILE, "input"), (f"\n {HOSTILE}", "generated")), tmp_path)
+    assert page.count("script") == 3
+    assert not any(name.startswith("on") for _, given in page.elements for name in given)
+    assert shown(traced_box(tmp_path / "report.html")) == f"{HOSTILE}\n {HOSTILE}"
+
+
+def test_a_long_answer_is_traced_up_to_a_limit(tmp_path: Path) -> None:
+    tokens: list[tuple[str, Origin]] = [("word ", "input"), ("other ", "generated")]
+    page = written(traced(*tokens * 3_000), tmp_path)
+    assert "generated 3,000 tokens" in page.text
+    whole = "word other " * 3_000
+    expected = f"{whole[:20_000]}\n… and 13,000 characters more"
+    assert shown(traced_box(tmp_path / "report.html")) == expected
+
+
+@pytest.mark.parametrize(
+    ("confidence", "said"),
+    [(0.934, "93"), (0.0001, "under\xa01"), (0.9999, "over\xa099"), (0.5, "50")],
+)
+def test_a_card_is_tagged_with_its_confidence(confidence: float, said: str, tmp_path: Path) -> None:
+    page = written(rated([confidence], [True]), tmp_path)
+    assert f"distance 0.25, confidence\xa0{said}\xa0%, exactly right" in page.text
 
 
 def test_a_long_text_is_cut_and_says_so(tmp_path: Path) -> None:

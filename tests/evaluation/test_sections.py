@@ -1,6 +1,7 @@
-"""The sections on the retriever: there where there is something to show, and harmless."""
+"""The sections on retriever and confidence: where there is something to show, and harmless."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.reports import (
     Page,
     answered,
     evaluation_of,
+    rated,
     retrieved,
     sections_of,
     task_retriever,
@@ -150,3 +152,58 @@ def test_equal_distances_are_said_and_not_drawn() -> None:
     assert plot is not None
     assert plot.values is None
     assert plot.caption == "All 3 prototypes are at a distance of 0.25."
+
+
+def abstentions(folder: Path) -> list[tuple[str, ...]]:
+    """The table's rows: threshold, coverage, answers, precision."""
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    table = text[text.index("only when sure") :].split("</table>", 1)[0]
+    rows = [re.findall(r">\s*([^<>]*[^<>\s])", row) for row in table.split("<tr>")[2:]]
+    return [tuple(row[:4]) for row in rows]
+
+
+def test_confidences_are_shown_with_their_reliability(tmp_path: Path) -> None:
+    confidences = np.linspace(0.05, 0.97, 60).tolist()
+    evaluation = rated([*confidences, None], [*(each > 0.5 for each in confidences), True])
+    page = written(evaluation, tmp_path)
+    assert "confidence" in sections_of(page)
+    assert page.count("a", href="#confidence") == 1
+    assert "Exactly right: 31 of 60 answers, 51.7 %, at a mean confidence of 51.0 %." in page.text
+    assert "Taken in 6 bins" in page.text
+    assert "Left out: 1 example without a confidence." in page.text
+    assert page.count("div", role="img", **{"data-plot": "confidence"}) == 1
+    drawn = json.loads(page.scripts[0])["confidence"]
+    assert sum(drawn["counts"]) == 60
+    columns = ("lows", "shares", "highs")
+    assert all(a <= b <= c for a, b, c in zip(*(drawn[each] for each in columns), strict=True))
+    assert len(drawn["texts"]) == len(drawn["confidences"]) == 6
+    expected = [("any", "98.4 %", "60", "51.7 %")]
+    for threshold in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95):
+        kept = [each for each in confidences if each >= threshold]
+        right = 100 * sum(each > 0.5 for each in kept) / len(kept)
+        shares = f"{100 * len(kept) / 61:.1f} %", str(len(kept)), f"{right:.1f} %"
+        expected.append((f"{100 * threshold:.0f} %", *shares))
+    assert abstentions(tmp_path) == expected
+
+
+def test_the_table_leaves_out_thresholds_that_make_no_difference(tmp_path: Path) -> None:
+    page = written(rated([0.3] * 5 + [0.6] * 15, [True] * 20), tmp_path)
+    assert abstentions(tmp_path) == [
+        ("any", "100.0 %", "20", "100.0 %"),
+        ("50 %", "75.0 %", "15", "100.0 %"),
+    ]
+    assert "No answer reaches a confidence of 75 %." in page.text
+
+
+@pytest.mark.parametrize("size", [1, 2, 11])
+@pytest.mark.parametrize("right", [True, False])
+def test_a_few_answers_are_enough_for_a_section(size: int, tmp_path: Path, *, right: bool) -> None:
+    page = written(rated([0.999999] * size, [right] * size), tmp_path)
+    assert "Taken in 1 bin of about" in page.text
+    assert json.loads(page.scripts[0])["confidence"]["counts"][-1] == size
+
+
+def test_without_confidences_nothing_is_said_of_them(tmp_path: Path) -> None:
+    page = written(evaluation_of(12), tmp_path)
+    assert "confidence" not in sections_of(page)
+    assert "confidence" not in page.text

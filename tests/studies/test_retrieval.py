@@ -7,7 +7,7 @@ import pytest
 
 from redraft.data.example import Example
 from redraft.errors import PairsError
-from redraft.experiment import FitOptions
+from redraft.fitting import FitOptions
 from redraft.studies.corpora import cards, functions
 from redraft.studies.retrieval import Setting, by_hold_out, learned_rows, plain_rows
 

@@ -73,7 +73,7 @@ def command(
 
 def _measure(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) -> "Iterator[Row]":
     """Every row of a comparison; a training that was stopped goes on from its folder."""
-    from redraft.experiment import FitOptions
+    from redraft.fitting import FitOptions
     from redraft.studies.retrieval import kappa_rows, learned_rows, paper_rows, plain_rows
 
     with working("measuring what needs no training"):

@@ -1,6 +1,7 @@
 """Arguments and options that several verbs share, and how their texts become values."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 from redraft.cli.console import Format
 from redraft.data.example import TEXT_FIELD, Input
 from redraft.data.rows import Columns
-from redraft.errors import PairsError
+from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
     from redraft.data.example import Example
@@ -40,6 +41,20 @@ WhereOption = Annotated[
 def columns(x_columns: str, y_column: str) -> Columns:
     """Which columns of a table hold what."""
     return Columns(tuple(name for name in x_columns.split(",") if name), y_column)
+
+
+def seconds(budget: str) -> float:
+    """A time as typed, 90s, 10m or 1h, in seconds; 0 for none."""
+    if not budget:
+        return 0.0
+    units = {"s": 1, "m": 60, "h": 3600}
+    try:
+        amount = float(budget[:-1]) * units[budget[-1]]
+    except (KeyError, ValueError):
+        amount = 0.0
+    if not 0 < amount < math.inf:
+        raise ConfigError(f"--budget {budget}: expected a time such as 90s, 10m or 1h")
+    return amount
 
 
 def filters(where: Sequence[str] | None) -> dict[str, str]:

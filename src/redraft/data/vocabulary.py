@@ -48,6 +48,10 @@ class Vocabulary:
     def _numbers(self) -> dict[str, int]:
         return {token: number for number, token in enumerate(self.tokens)}
 
+    def number(self, token: str) -> int:
+        """The number of a token; that of `UNKNOWN` if it is not known."""
+        return self._numbers.get(token, self._numbers[UNKNOWN])
+
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """The numbers of the tokens; a token that is not known becomes that of `UNKNOWN`."""
         numbers, unknown = self._numbers, self._numbers[UNKNOWN]

@@ -1,14 +1,20 @@
 """The contract of every editor, and the one that edits nothing."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from redraft.artifact import Artifact
 from redraft.data.example import Input
+from redraft.data.tokenizer import Tokenizer
 from redraft.editing.candidate import Candidate
+from redraft.editing.completion import Completion, align, continuation, readable_prefix
 from redraft.retrieval.prototype import Prototype
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Editor(ABC):
@@ -17,10 +23,32 @@ class Editor(ABC):
     name: ClassVar[str]
 
     @abstractmethod
+    def wants(self, k: int) -> int:
+        """How many prototypes k candidates are made from."""
+
+    @abstractmethod
     def edit(
-        self, inputs: Sequence[Input], prototypes: Sequence[Sequence[Prototype]]
+        self,
+        inputs: Sequence[Input],
+        prototypes: Sequence[Sequence[Prototype]],
+        k: int = 1,
+        *,
+        generator: "torch.Generator | None" = None,
     ) -> list[list[Candidate]]:
-        """The candidates for each input, best first, no two with the same output."""
+        """At most k candidates for each input, best first, no two with the same output.
+
+        With a generator they are drawn from what the editor thinks possible.
+        """
+
+    @abstractmethod
+    def complete(
+        self,
+        inputs: Sequence[Input],
+        prefixes: Sequence[str],
+        prototypes: Sequence[Sequence[Prototype]],
+        k: int = 5,
+    ) -> list[list[Completion]]:
+        """At most k ways to go on after the prefix of each output, best first."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -37,15 +65,35 @@ class VerbatimEditor(Editor):
 
     name = "verbatim"
 
+    def wants(self, k: int) -> int:
+        """One prototype for each candidate."""
+        return k
+
     def edit(
         self,
         inputs: Sequence[Input],  # noqa: ARG002
         prototypes: Sequence[Sequence[Prototype]],
+        k: int = 1,
+        *,
+        generator: "torch.Generator | None" = None,  # noqa: ARG002
     ) -> list[list[Candidate]]:
         """The prototypes' outputs, in their order."""
         return [
-            [Candidate(found.example.y, -found.distance, found) for found in ranked]
+            [Candidate(found.example.y, -found.distance, found) for found in ranked[:k]]
             for ranked in prototypes
+        ]
+
+    def complete(
+        self,
+        inputs: Sequence[Input],  # noqa: ARG002
+        prefixes: Sequence[str],
+        prototypes: Sequence[Sequence[Prototype]],
+        k: int = 5,
+    ) -> list[list[Completion]]:
+        """What stands in each prototype where its output meets the prefix."""
+        return [
+            [_go_on(prefix, found) for found in ranked[:k]]
+            for prefix, ranked in zip(prefixes, prototypes, strict=True)
         ]
 
     def save(self, folder: Path) -> None:
@@ -55,3 +103,12 @@ class VerbatimEditor(Editor):
     def load(cls, artifact: Artifact) -> "VerbatimEditor":  # noqa: ARG003
         """The same editor again."""
         return cls()
+
+
+def _go_on(prefix: str, prototype: Prototype) -> Completion:
+    typed = readable_prefix(Tokenizer().tokenize(prefix))
+    output = Tokenizer().tokenize(prototype.example.y)
+    rest = output[align(typed, output) :]
+    line = rest[: rest.index("\n") + 1] if "\n" in rest else rest
+    text = continuation(prefix, typed, line)
+    return Completion("".join(line[:1]), text, log_prob=-math.inf, prototype=prototype)

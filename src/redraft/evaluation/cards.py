@@ -1,15 +1,20 @@
 """Example cards of the report: input, prototype, answer and truth, compared token by token.
 
+Where an answer says it, also where each of its tokens came from.
+
 Knows markup and escaping; does not know which examples are shown, nor why.
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import groupby
 
 from redraft.data.example import Example, Input
 from redraft.editing.candidate import Candidate
 from redraft.editing.diff import Diff, Span
+from redraft.editing.provenance import Origin, TracedToken
 from redraft.evaluation.evaluation import Evaluation
 from redraft.evaluation.plots import counted, gist, primary_scores, short_distance
 
@@ -18,6 +23,12 @@ MAX_CHARACTERS = 20_000
 
 MAX_COMPARED = 3_000
 """What is compared of one text: the time it takes may grow with the cube."""
+
+_ORIGINS: dict[Origin, str] = {
+    "prototype": "copied from the prototype",
+    "input": "copied from the input",
+    "generated": "generated",
+}
 
 
 def cards(evaluation: Evaluation, rows: Iterable[int]) -> str:
@@ -28,8 +39,10 @@ def cards(evaluation: Evaluation, rows: Iterable[int]) -> str:
 def _card(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
     example, answer = evaluation.examples[row], evaluation.answers[row]
     prototype = answer.prototype if answer else None
+    confidence = answer.confidence if answer else None
     tags = [f"row {row + 1}"]
     tags += [f"distance {short_distance(prototype.distance)}"] if prototype else []
+    tags += [f"confidence&nbsp;{_percent(confidence)}"] if confidence is not None else []
     tags += ["exactly right"] if evaluation.scores.per_example["exact"][row] else []
     return f"""<details class="example"{" open" if is_open else ""}>
 <summary><span class="points">{primary_scores(evaluation)[row]:.1f}</span>
@@ -39,6 +52,7 @@ def _card(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
 {_fields("Input", example.x)}
 {_fields("Input of the prototype", prototype.example.x if prototype else None)}
 {_comparisons(example, answer)}
+{_origins(answer.provenance if answer else ())}
 <details class="wide"><summary>The three texts in full</summary>
 <div class="texts">
 {_text("Output of the prototype", prototype.example.y if prototype else None)}
@@ -97,6 +111,45 @@ def _span(span: Span) -> str:
     return f"<{tag}>{marked}</{tag}>"
 
 
+def _origins(tokens: Sequence[TracedToken]) -> str:
+    """The answer's tokens by where they came from; nothing where nobody knows."""
+    if not tokens:
+        return ""
+    counts = Counter(token.origin for token in tokens)
+    legend = "".join(
+        f'<li><span class="from-{origin}">{label}</span> {counted(counts[origin], "token")}</li>'
+        for origin, label in _ORIGINS.items()
+    )
+    markup, room = "", MAX_CHARACTERS
+    for origin, run in groupby(tokens, key=lambda token: token.origin):
+        text = "".join(token.text for token in run)
+        markup += _marked(text[:room], origin)
+        room = max(0, room - len(text))
+    over = sum(len(token.text) for token in tokens) - MAX_CHARACTERS
+    label = "Where the answer's tokens come from"
+    box = _box(label, markup + (_more(over) if over > 0 else ""))
+    return f'<div class="origins"><h4>{label}</h4><ul class="legend">{legend}</ul>{box}</div>'
+
+
+_LINE = re.compile(r"\S(?:.*\S)?")
+
+
+def _marked(text: str, origin: Origin) -> str:
+    """The text with a mark on each line, but none on the white space around it."""
+    markup, done = "", 0
+    for found in _LINE.finditer(text):
+        start = f'<span class="from-{origin}" title="{_ORIGINS[origin]}">'
+        markup += f"{text[done : found.start()]}{start}{escape(found[0])}</span>"
+        done = found.end()
+    return markup + text[done:]
+
+
+def _percent(confidence: float) -> str:
+    # 0 % and 100 % would say more than anyone can know
+    bound = "under&nbsp;" if confidence < 0.01 else "over&nbsp;" if confidence > 0.99 else ""
+    return f"{bound}{100 * min(max(confidence, 0.01), 0.99):.0f}&nbsp;%"
+
+
 def _text(label: str, text: str | None) -> str:
     if text is None:
         return _panel(label, '<p class="missing">None.</p>')
@@ -114,4 +167,8 @@ def _panel(heading: str, body: str) -> str:
 
 def _cut(text: str, limit: int) -> str:
     over = len(text) - limit
-    return text if over <= 0 else f"{text[:limit]}\n… and {counted(over, 'character')} more"
+    return text if over <= 0 else f"{text[:limit]}{_more(over)}"
+
+
+def _more(over: int) -> str:
+    return f"\n… and {counted(over, 'character')} more"

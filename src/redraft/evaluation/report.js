@@ -17,10 +17,10 @@
   });
 
   // on paper there is no resizing: a plot is as wide as an A4 or Letter page allows
-  const size = () => (root.classList.contains("printing") ? { width: 640, height: 300 } : { autosize: true });
+  const size = (height) => (root.classList.contains("printing") ? { width: 640, height } : { autosize: true });
 
   const layout = (more) => ({
-    ...size(),
+    ...size(300),
     font: { family: style("sans"), size: 13, color: style("ink") },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -55,9 +55,9 @@
     { ...upright, type: "line", x0: at, x1: at, line: { color: style("second"), width: 2, dash: "dash" } },
   ];
 
-  const countAxis = (counts) => {
+  const countAxis = (title, counts) => {
     const most = Math.max(...counts);
-    return axis("examples", { range: [0, most * 1.08], nticks: 5, ...(most < 5 ? { dtick: 1 } : {}) });
+    return axis(title, { range: [0, most * 1.08], nticks: 5, ...(most < 5 ? { dtick: 1 } : {}) });
   };
 
   const histogram = (values) => {
@@ -67,7 +67,7 @@
       bargap: 0,
       shapes: [band, ...dashed(values.mean)],
       xaxis: axis("score", { range: [-1, 101], dtick: 20, showgrid: false, ticks: "outside", tickcolor: style("line") }),
-      yaxis: countAxis(values.counts),
+      yaxis: countAxis("examples", values.counts),
     })];
   };
 
@@ -75,7 +75,7 @@
     bargap: 0,
     shapes: dashed(values.median),
     xaxis: axis("distance of the prototype", { showgrid: false, ticks: "outside", tickcolor: style("line"), nticks: 8 }),
-    yaxis: countAxis(values.counts),
+    yaxis: countAxis("examples", values.counts),
   })];
 
   const scatter = ({ distances, scores, texts, line }) => {
@@ -137,7 +137,43 @@
     })];
   };
 
-  const figures = { histogram, scatter, distances, map };
+  const confidence = (values) => {
+    const { confidences, shares, lows, highs, texts, counts } = values;
+    const points = {
+      type: "scatter",
+      mode: "markers",
+      x: confidences,
+      y: shares,
+      text: texts,
+      error_y: {
+        type: "data",
+        array: highs.map((high, at) => high - shares[at]),
+        arrayminus: lows.map((low, at) => shares[at] - low),
+        color: style("accent"),
+        thickness: 1.5,
+        width: 4,
+      },
+      marker: { color: style("accent"), size: 10, line: { color: style("paper"), width: 1.5 } },
+      hovertemplate: "%{text}<extra></extra>",
+    };
+    const diagonal = { type: "line", layer: "below", x0: 0, x1: 100, y0: 0, y1: 100, line: { color: style("second"), width: 2, dash: "dash" } };
+    // an editor that is seldom sure has its points on the left: no need to show the rest
+    const percent = (most) => {
+      const end = Math.min(100, Math.ceil(most / 20 + 0.01) * 20);
+      return { range: [-0.02 * end, 1.02 * end], dtick: end > 40 ? 20 : end / 4, ticksuffix: " %" };
+    };
+    // gaps and no outlines, which would hide a bar of one answer
+    const given = { ...bars(values), width: 0.9 * (values.edges[1] - values.edges[0]), marker: { color: style("accent") }, yaxis: "y2" };
+    return [[points, given], layout({
+      ...size(400),
+      shapes: [diagonal],
+      xaxis: axis("confidence", { ...percent(values.most), showgrid: false, ticks: "outside", tickcolor: style("line"), anchor: "y2" }),
+      yaxis: axis("exactly right", { ...percent(Math.max(...highs)), domain: [0.28, 1] }),
+      yaxis2: { ...countAxis("answers", counts), domain: [0, 0.2], nticks: 3 },
+    })];
+  };
+
+  const figures = { histogram, scatter, confidence, distances, map };
   const draw = () => {
     for (const canvas of document.querySelectorAll("[data-plot]")) {
       const name = canvas.dataset.plot;

@@ -2,8 +2,8 @@
 
 Knows markup and escaping: every text of a user passes through `html.escape` or script-safe JSON.
 The look is in `report.css`, the drawing in `report.js`, the numbers drawn in `plots`, what
-is said of the retriever in `sections`. Does not know how a score is computed or a
-model made.
+is said of the retriever in `sections`, of the confidence in `reliability`. Does not know how a
+score is computed or a model made.
 """
 
 import base64
@@ -27,6 +27,7 @@ from redraft.evaluation.plots import (
     primary_scores,
     score_plot,
 )
+from redraft.evaluation.reliability import confidence_section
 from redraft.evaluation.scores import Scores
 from redraft.evaluation.sections import Section, retriever_sections
 from redraft.retrieval.retriever import Retriever
@@ -89,7 +90,9 @@ def write_report(
     except ImportError as error:
         raise MissingExtraError("plotly", extra="report", purpose="the HTML report") from error
     histogram, scatter = score_plot(evaluation), distance_plot(evaluation)
-    sections = retriever_sections(evaluation, retriever)
+    confidence = confidence_section(evaluation)
+    sections = [confidence] if confidence else []
+    sections += retriever_sections(evaluation, retriever)
     plots = {"histogram": histogram.values, "scatter": scatter.values}
     scripts = {"plotly": _newlines(get_plotlyjs()), "script": _newlines(_asset("report.js"))}
     page = Template(_asset("report.html")).substitute(

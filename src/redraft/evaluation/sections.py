@@ -76,10 +76,10 @@ def _distances(plot: Plot) -> Section:
         '<li><i class="key block"></i>examples with a prototype at this distance</li>'
         '<li><i class="key dashed"></i>median</li>'
     )
-    figure = _figure(plot, "distances", "Histogram of the prototypes' distances", legend)
+    figure = figure_markup(plot, "distances", "Histogram of the prototypes' distances", legend)
     heading = "How far are the prototypes?"
     data = {"distances": plot.values}
-    return Section("distances", "Distances", _section("distances", heading, figure), data)
+    return Section("distances", "Distances", section_markup("distances", heading, figure), data)
 
 
 def _map(space: Space, plot: Plot) -> Section:
@@ -91,9 +91,12 @@ def _map(space: Space, plot: Plot) -> Section:
     entries.append(f"<li>{_mark('cross', cross)}an evaluated input</li>")
     key = one_line(space.key, 40) if space.key is not None else ""
     title = f'<li class="of">{escape(key)}:</li>' if key else ""
-    figure = _figure(plot, "map", "Map of the examples", title + "".join(entries))
+    figure = figure_markup(plot, "map", "Map of the examples", title + "".join(entries))
     return Section(
-        "map", "Map", _section("map", "Which inputs lie together?", figure), {"map": plot.values}
+        "map",
+        "Map",
+        section_markup("map", "Which inputs lie together?", figure),
+        {"map": plot.values},
     )
 
 
@@ -110,7 +113,8 @@ def _mark(name: str, shape: str) -> str:
     return f'<svg class="mark {name}" viewBox="0 0 10 10">{shape}</svg>'
 
 
-def _figure(plot: Plot, name: str, label: str, legend: str) -> str:
+def figure_markup(plot: Plot, name: str, label: str, legend: str) -> str:
+    """A plot with its caption and legend; `report.js` draws what has this name."""
     state = "" if plot.values else " is-empty"
     return f"""<figure class="plot{state}">
 <figcaption>{escape(plot.caption)}</figcaption>
@@ -120,7 +124,8 @@ def _figure(plot: Plot, name: str, label: str, legend: str) -> str:
 </figure>"""
 
 
-def _section(name: str, heading: str, body: str) -> str:
+def section_markup(name: str, heading: str, body: str) -> str:
+    """A section with its heading, where the navigation finds it."""
     return f"""<section id="{name}" aria-labelledby="{name}-heading">
 <h2 id="{name}-heading">{heading}</h2>
 {body}
@@ -135,7 +140,7 @@ def _editability(evaluation: Evaluation, retriever: Retriever) -> Section:
         body = _comparison(retriever, examples, found, total=len(evaluation.examples))
     else:
         body = '<p class="empty">The retriever found no prototype for any example.</p>'
-    markup = _section("editability", "How good could a prototype be?", body)
+    markup = section_markup("editability", "How good could a prototype be?", body)
     return Section("editability", "Editability", markup)
 
 

@@ -136,7 +136,7 @@ class NoisyAutoencoder(nn.Module):
         read = drop_tokens(target.ids[:, :-1], rate, unknown=_UNKNOWN, generator=generator)
         words = self.encoder.embedding(read)
         words = dropout(words, self.config.dropout, generator=generator)
-        states = self.decoder(self.read(words), code, generator=generator)
+        states, _ = self.decoder(self.read(words), code, generator=generator)
         mask = target.mask[:, 1:]
         # numbers follow frequency: the rarer words are all one unknown, and the softmax is narrow
         rare = target.ids[:, 1:] >= self.write.out_features

@@ -67,11 +67,22 @@ class ResidualLSTM(nn.Module):
         self.codes = nn.ModuleList(nn.Linear(code_width, width) for _ in range(layers))
         self.dropout_rate = dropout_rate
 
-    def forward(self, inputs: Tensor, code: Tensor, *, generator: torch.Generator | None) -> Tensor:
-        """States of all positions: (B, T, W)."""
+    def forward(
+        self,
+        inputs: Tensor,
+        code: Tensor,
+        *,
+        state: tuple[Tensor, ...] = (),
+        generator: torch.Generator | None,
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """States of all positions (B, T, W), and what to go on with: of each layer two (B, W)."""
         states = inputs
-        for layer, project in zip(self.layers, self.codes, strict=True):
+        after: list[Tensor] = []
+        for at, (layer, project) in enumerate(zip(self.layers, self.codes, strict=True)):
             read = states + project(code)[:, None]  # the code is the same at every position
             read = dropout(read, self.dropout_rate, generator=generator)
-            states = states + layer(read)[0]
-        return states
+            before = (state[2 * at][None], state[2 * at + 1][None]) if state else None
+            written, (hidden, cell) = layer(read, before)
+            after += [hidden[0], cell[0]]
+            states = states + written
+        return states, tuple(after)

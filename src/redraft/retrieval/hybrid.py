@@ -29,7 +29,7 @@ class HybridRetriever(Retriever):
 
     name = "hybrid"
 
-    def __init__(self, learned: TaskRetriever, lexical: Bm25Retriever, weight: float) -> None:
+    def __init__(self, learned: TaskRetriever, lexical: Bm25Retriever, weight: float = 0.5) -> None:
         self.examples = learned.examples
         self.learned = learned
         self.lexical = lexical

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
 from redraft.errors import ModelError
+from redraft.models import vmf
 from redraft.retrieval.encoder import DirectionEncoder, Encoder
 from redraft.retrieval.index import Index, build_index, load_index
 from redraft.retrieval.neighbours import Neighbours
@@ -26,6 +27,13 @@ class LearnedRetriever(Retriever):
         self.examples = examples
         self.encoder = encoder
         self.index = index
+
+    @property
+    def sharpness(self) -> float:
+        """C_kappa: the density of the noise falls with the squared distance."""
+        if not isinstance(self.encoder, DirectionEncoder):
+            return super().sharpness
+        return vmf.kl_factor(self.index.vectors.shape[1], self.encoder.concentration)
 
     @classmethod
     def build(cls, examples: Sequence[Example], encoder: Encoder) -> "Self":

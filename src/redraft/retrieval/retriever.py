@@ -17,11 +17,23 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+SHARPNESS = 10.0
+"""Of retrievers without a density of their own, whose distances lie between 0 and 1."""
+
+DRAWN_FROM = 20
+"""How many of the nearest a stochastic retrieval draws from."""
+
+
 class Retriever(ABC):
     """Finds the examples whose outputs are easiest to edit into the output for an input."""
 
     name: ClassVar[str]
     examples: Sequence[Example]
+
+    @property
+    def sharpness(self) -> float:
+        """How fast p_ret falls: it is proportional to exp(-sharpness · distance)."""
+        return SHARPNESS
 
     @abstractmethod
     def search(
@@ -53,12 +65,18 @@ class Retriever(ABC):
         *,
         exclude: Sequence[Example] | None = None,
         where: Mapping[str, Any] | None = None,
+        chance: np.random.Generator | None = None,
     ) -> list[list[Prototype]]:
         """At most k prototypes for each input, nearest first, no two with the same output.
 
         `exclude` names one example for each input that it must not get, nor any of its output;
-        `where` keeps the examples whose meta has these values.
+        `where` keeps the examples whose meta has these values; with `chance` the k are drawn from
+        p_ret over the nearest, without replacement.
         """
+        if chance is not None:
+            pool = max(k, DRAWN_FROM)
+            nearest = self.retrieve(inputs, pool, exclude=exclude, where=where)
+            return [draw(ranked, k, chance) for ranked in nearest]
         allowed = self._allowed(where)
         available = len(self.examples) if allowed is None else int(allowed.sum())
         found: list[list[Prototype]] = [[] for _ in inputs]
@@ -98,8 +116,16 @@ class Retriever(ABC):
                 break
             example = self.examples[row]
             if example.y not in picked and example.y != excluded:
-                picked[example.y] = Prototype(example, float(distance))
+                weight = -self.sharpness * float(distance)
+                picked[example.y] = Prototype(example, float(distance), weight)
         return list(picked.values())
+
+
+def draw(ranked: Sequence[Prototype], k: int, chance: np.random.Generator) -> list[Prototype]:
+    """k of the prototypes, drawn by their weights without replacement, the first drawn first."""
+    # the largest of weights with Gumbel noise are a draw without replacement
+    keys = np.array([found.log_weight for found in ranked]) + chance.gumbel(size=len(ranked))
+    return [ranked[at] for at in np.argsort(-keys)[:k]]
 
 
 class NoRetriever(Retriever):

@@ -9,7 +9,7 @@ from redraft.config import values_of
 from redraft.data.example import Example
 from redraft.data.split import split
 from redraft.evaluation.editability import Editability, first_prototypes, oracle_prototypes
-from redraft.experiment import DEV_SHARE, FitOptions, fit_encoder, retriever_config
+from redraft.fitting import DEV_SHARE, FitOptions, Parts, fit_encoder, retriever_config
 from redraft.retrieval.encoder import DirectionEncoder
 from redraft.retrieval.hybrid import WEIGHTS, HybridRetriever
 from redraft.retrieval.learned import InputRetriever, TaskRetriever
@@ -127,7 +127,9 @@ def _train(
 
     folder = options.folder / f"{target.__name__}-{options.seed}" if options.folder else None
     started = time.monotonic()
-    encoder = fit_encoder(comparison.train, judge, replace(options, folder=folder), target=target)
+    parts = Parts(comparison.train, [])
+    options = replace(options, folder=folder)
+    encoder = fit_encoder(parts, options, target=target, judge=judge)
     return encoder, time.monotonic() - started
 
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from redraft.errors import TrainingInterrupted
+from redraft.training.budget import within_budget
 from redraft.training.checkpoint import Checkpoint, Progress
 
 
@@ -34,6 +35,7 @@ class TrainingConfig:
     evaluate_every: int = 100
     patience: int = 0
     seed: int = 0
+    budget: float = 0.0  # seconds: fewer steps if they would take longer; 0 is no limit
     save_seconds: float = 60.0
 
 
@@ -62,7 +64,7 @@ class Task(ABC):
 
     @abstractmethod
     def evaluate(self) -> dict[str, float]:
-        """Figures on dev; the first one chooses the checkpoint, higher is better."""
+        """Figures on dev; the first chooses the checkpoint, higher is better; none: the last."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def train(
     observer: Observer | None = None,
 ) -> Progress:
     """Train to the end or go on from the checkpoint; the network ends with the best weights."""
+    config = within_budget(task, config, checkpoint.folder.parent / "plan.json")
     run = _Run(task, config, checkpoint, observer)
     run.resume()
     with deferred_interrupt() as is_interrupted:
@@ -212,7 +215,8 @@ class _Run:
         self.task.network.eval()
         figures = self.task.evaluate()
         self.task.network.train()
-        score = next(iter(figures.values()))
+        # without figures there is nothing to choose by: the last weights are taken
+        score = next(iter(figures.values()), float(self.step))
         if score > self.best_score:
             self.best, self.best_step, self.best_score = _copy(self.task.network), self.step, score
         return figures

@@ -1,0 +1,192 @@
+"""How parts are fitted: what is held out, what chooses a checkpoint, which sizes suit the data.
+
+Knows the parts as classes; their names are the composition root's.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from redraft.config import override, values_of
+from redraft.data.example import Example
+from redraft.data.split import split
+from redraft.editing.confidence import Confidence
+from redraft.editing.neural_editor import NeuralEditor, features_of_candidate
+from redraft.evaluation.editability import mean_bleu
+from redraft.evaluation.scores import score
+from redraft.retrieval.encoder import DirectionEncoder
+from redraft.retrieval.learned import LearnedRetriever, TaskRetriever
+from redraft.retrieval.retriever import NoRetriever, Retriever
+from redraft.retrieve_and_edit import RetrieveAndEdit
+from redraft.training import train_editor as editor_training
+from redraft.training import train_retriever as retriever_training
+from redraft.training.device import choose_device
+from redraft.training.loop import Observer, TrainingConfig
+from redraft.training.prototypes import NoisyPrototypes, PrototypeSource, TopPrototypes
+from redraft.training.train_editor import EditorConfig, train_editor
+from redraft.training.train_retriever import RetrieverConfig, Target, train_encoder
+
+DEV_SHARE = 0.1
+DEV_MOST = 300
+DEV_LEAST = 20
+"""With fewer examples none is held out: nothing is chosen, and nothing calibrated."""
+
+SMALL = 5_000
+
+RETRIEVER_SHARE = 0.2
+"""What of a budget the retriever gets; the editor gets the rest."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How learned parts are trained; parts that learn nothing pass it over.
+
+    Without `dev`, a tenth of the examples is held out to choose a checkpoint by and to calibrate
+    with; an empty `dev` holds out nothing, and the last weights are taken. `budget` is in seconds.
+    """
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    device: str = "auto"
+    folder: Path | None = None
+    observer: Observer | None = None
+    dev: Sequence[Example] | None = None
+    budget: float = 0.0
+    tell: Callable[[str], None] = lambda _: None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The examples to train on, and those to choose and calibrate by."""
+
+    train: Sequence[Example]
+    dev: Sequence[Example]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], options: FitOptions) -> "Parts":
+        """The same parts whatever the seed."""
+        if options.dev is not None:
+            return cls(examples, options.dev)
+        if len(examples) < DEV_LEAST:
+            return cls(examples, [])
+        share = min(DEV_SHARE, DEV_MOST / len(examples))
+        found = split(examples, {"train": 1 - share, "dev": share}, seed=0)
+        return cls(found["train"], found["dev"])
+
+
+def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
+    """The settings for this many examples, those given by the user in place of the defaults."""
+    small = examples < SMALL
+    config = retriever_training.small_config() if small else retriever_training.large_config()
+    given = {"seed": options.seed, "budget": RETRIEVER_SHARE * options.budget}
+    config = override(config, {"training": given}, where="options")
+    return override(config, options.settings.get("retriever", {}), where="[retriever]")
+
+
+def editor_config(examples: int, options: FitOptions) -> EditorConfig:
+    """The settings for this many examples, those given by the user in place of the defaults."""
+    config = editor_training.default_config(examples)
+    given = {"seed": options.seed, "budget": (1 - RETRIEVER_SHARE) * options.budget}
+    config = override(config, {"training": given}, where="options")
+    return override(config, options.settings.get("editor", {}), where="[editor]")
+
+
+def fit_encoder(
+    parts: Parts,
+    options: FitOptions,
+    *,
+    target: Target,
+    judge: retriever_training.Judge | None = None,
+) -> DirectionEncoder:
+    """The encoder of a learned retriever, its checkpoint chosen by what it finds for dev."""
+
+    def by_dev(encoder: DirectionEncoder) -> dict[str, float]:
+        return {"dev_bleu": mean_bleu(TaskRetriever.build(parts.train, encoder), parts.dev)}
+
+    config = retriever_config(len(parts.train), options)
+    options.tell(f"retriever: {_described(config.training, config.network)}")
+    with run_folder(options.folder, "retriever") as folder:
+        return train_encoder(
+            parts.train,
+            config,
+            target=target,
+            judge=judge or (by_dev if parts.dev else lambda _: {}),
+            folder=folder,
+            device=choose_device(options.device),
+            observer=options.observer,
+        )
+
+
+def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> NeuralEditor:
+    """An editor of what a retriever over the training examples finds for each of them."""
+    config = editor_config(len(parts.train), options)
+    if isinstance(retriever, NoRetriever):
+        reads = {"reads_prototype_input": False, "reads_prototype_output": False}
+        config = override(config, {"numbering": reads}, where="no retriever")
+
+    def by_dev(editor: NeuralEditor) -> dict[str, float]:
+        greedy = editor.with_decoding(replace(editor.decoding, beam_size=1))
+        answers = RetrieveAndEdit(retriever, greedy).predict([each.x for each in parts.dev])
+        outputs = [ranked[0].output if ranked else None for ranked in answers]
+        return {"dev_bleu": score([each.y for each in parts.dev], outputs).metrics["bleu_yin"]}
+
+    options.tell(f"editor: {_described(config.training, config.network)}")
+    with run_folder(options.folder, "editor") as folder:
+        editor = train_editor(
+            parts.train,
+            prototype_source(retriever, parts.train, config),
+            config,
+            judge=by_dev if parts.dev else lambda _: {},
+            folder=folder,
+            device=choose_device(options.device),
+            observer=options.observer,
+        )
+    if not parts.dev:
+        return editor
+    return editor.with_confidence(calibrate(RetrieveAndEdit(retriever, editor), parts.dev))
+
+
+def prototype_source(
+    retriever: Retriever, train: Sequence[Example], config: EditorConfig
+) -> PrototypeSource:
+    """Where training prototypes come from: the retriever's own noise, or its nearest few."""
+    if (
+        config.prototypes.has_noise
+        and isinstance(retriever, LearnedRetriever)
+        and isinstance(retriever.encoder, DirectionEncoder)
+    ):
+        return NoisyPrototypes(retriever, retriever.encoder, train)
+    return TopPrototypes(retriever, train, config.prototypes.top)
+
+
+def calibrate(model: RetrieveAndEdit, dev: Sequence[Example]) -> Confidence:
+    """How often the model's answers are right, learned from its answers to dev."""
+    ranked = model.predict([each.x for each in dev])
+    asked = [(each, found[0]) for each, found in zip(dev, ranked, strict=True) if found]
+    answers = [answer for _, answer in asked]
+    exact = score([each.y for each, _ in asked], [each.output for each in answers]).per_example[
+        "exact"
+    ]
+    features = [features_of_candidate(answer) for answer in answers]
+    return Confidence.fit(np.array(features), np.array(exact) > 0)
+
+
+def _described(training: TrainingConfig, network: Any) -> str:
+    """The settings that matter most, in a line."""
+    sizes = ", ".join(f"{name} {value}" for name, value in values_of(network).items())
+    return f"at most {training.steps:,} steps of {training.batch_size}; {sizes}"
+
+
+@contextmanager
+def run_folder(folder: Path | None, name: str) -> Iterator[Path]:
+    """The folder of a training that can go on after a kill; a passing one if none was named."""
+    if folder is not None:
+        yield folder / name
+        return
+    with TemporaryDirectory() as passing:
+        yield Path(passing)

@@ -1,0 +1,54 @@
+"""Attention with several heads, whose keys and values are projected once and can be kept."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+@dataclass(frozen=True)
+class Attended:
+    """Projected keys and values of what is attended to."""
+
+    keys: Tensor  # (B, H, S, D/H)
+    values: Tensor  # (B, H, S, D/H)
+
+    def select(self, rows: Tensor) -> "Attended":
+        """Those of some rows."""
+        return Attended(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+
+    def join(self, later: "Attended") -> "Attended":
+        """These, and later ones after them."""
+        keys = torch.cat([self.keys, later.keys], dim=2)
+        return Attended(keys, torch.cat([self.values, later.values], dim=2))
+
+
+class Attention(nn.Module):
+    """Scaled dot products of states with a memory."""
+
+    def __init__(self, width: int, memory_width: int, *, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width)
+        self.key_value = nn.Linear(memory_width, 2 * width)
+        self.out = nn.Linear(width, width)
+
+    def project(self, memory: Tensor) -> Attended:
+        """Keys and values of a memory (B, S, M)."""
+        keys, values = self.key_value(memory).chunk(2, dim=2)
+        return Attended(self._split(keys), self._split(values))
+
+    def forward(self, states: Tensor, attended: Attended, mask: Tensor | None) -> Tensor:
+        """What each state (B, T, D) gathers; the mask broadcasts to (B, H, T, S)."""
+        queries = self._split(self.query(states))
+        gathered = functional.scaled_dot_product_attention(
+            queries, attended.keys, attended.values, attn_mask=mask
+        )
+        rows, length, width = states.shape
+        read: Tensor = self.out(gathered.transpose(1, 2).reshape(rows, length, width))
+        return read
+
+    def _split(self, values: Tensor) -> Tensor:
+        rows, length, width = values.shape  # to (B, H, T, D/H)
+        return values.view(rows, length, self.heads, width // self.heads).transpose(1, 2)

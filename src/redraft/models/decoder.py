@@ -1,0 +1,146 @@
+"""Tokens to states that attend to a memory: an LSTM or a Transformer, from any prefix on.
+
+Reading a whole output, a prefix or a single token is one call: what was read is kept in the
+state, so that nothing is computed twice.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from redraft.models.attention import Attended, Attention
+from redraft.models.dropout import dropout
+from redraft.models.memory import Memory
+from redraft.models.recurrent import ResidualLSTM
+from redraft.models.transformer import DecoderLayer, sinusoids
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What was read so far, and the memory as the decoder attends to it; a row a sequence."""
+
+    attended: tuple[Attended, ...]
+    masks: tuple[Tensor, ...]  # each (B, S)
+    summary: Tensor  # (B, D)
+    kept: tuple[Tensor, ...] = ()  # changes with every token
+    length: int = 0
+
+    def select(self, rows: Tensor, *, same_memory: bool) -> "DecoderState":
+        """The state of some rows; the memory is left alone if every row keeps its own."""
+        kept = tuple(each.index_select(0, rows) for each in self.kept)
+        if same_memory:
+            return replace(self, kept=kept)
+        return replace(
+            self,
+            attended=tuple(each.select(rows) for each in self.attended),
+            masks=tuple(each.index_select(0, rows) for each in self.masks),
+            summary=self.summary.index_select(0, rows),
+            kept=kept,
+        )
+
+
+class Decoder(nn.Module, ABC):
+    """Reads embedded tokens after those it has read."""
+
+    width: int
+
+    @abstractmethod
+    def start(self, memory: Memory) -> DecoderState:
+        """The state before the first token."""
+
+    @abstractmethod
+    def forward(
+        self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
+    ) -> tuple[Tensor, DecoderState]:
+        """The states of the tokens (B, T, D), and the decoder's own after them."""
+
+
+class LSTMDecoder(Decoder):
+    """The paper's: residual LSTM layers whose top states attend to every source."""
+
+    def __init__(
+        self,
+        roles: int,
+        input_width: int,
+        memory_width: int,
+        width: int,
+        *,
+        layers: int,
+        dropout_rate: float,
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.read = nn.Linear(input_width, width)
+        self.lstm = ResidualLSTM(width, memory_width, layers=layers, dropout_rate=dropout_rate)
+        self.attentions = nn.ModuleList(
+            Attention(width, memory_width, heads=1) for _ in range(roles)
+        )
+        self.combine = nn.Linear((roles + 1) * width, width)
+        self.dropout_rate = dropout_rate
+
+    def start(self, memory: Memory) -> DecoderState:
+        """Every source with its own keys and values."""
+        sources = memory.sources
+        attended = tuple(
+            cast(Attention, attention).project(part)
+            for attention, part in zip(self.attentions, sources.apart(memory.states), strict=True)
+        )
+        return DecoderState(attended, sources.apart(sources.mask), memory.summary)
+
+    def forward(
+        self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
+    ) -> tuple[Tensor, DecoderState]:
+        """The LSTM runs over all tokens first, then all of them attend at once."""
+        top, kept = self.lstm(
+            self.read(embedded), state.summary, state=state.kept, generator=generator
+        )
+        gathered = [
+            attention(top, attended, mask[:, None, None])
+            for attention, attended, mask in zip(
+                self.attentions, state.attended, state.masks, strict=True
+            )
+        ]
+        states = torch.tanh(self.combine(torch.cat([top, *gathered], 2)))
+        states = dropout(states, self.dropout_rate, generator=generator)
+        return states, replace(state, kept=kept, length=state.length + embedded.shape[1])
+
+
+class TransformerDecoder(Decoder):
+    """Layers that look at the tokens before and at the whole memory."""
+
+    def __init__(
+        self, input_width: int, width: int, *, layers: int, heads: int, dropout_rate: float
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.read = nn.Linear(input_width, width)
+        self.layers = nn.ModuleList(
+            DecoderLayer(width, heads=heads, dropout_rate=dropout_rate) for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(width)
+        self.dropout_rate = dropout_rate
+
+    def start(self, memory: Memory) -> DecoderState:
+        """Keys and values of the memory, for every layer its own."""
+        attended = tuple(
+            cast(DecoderLayer, layer).memory.project(memory.states) for layer in self.layers
+        )
+        return DecoderState(attended, (memory.sources.mask,), memory.summary)
+
+    def forward(
+        self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
+    ) -> tuple[Tensor, DecoderState]:
+        """Keys and values of the tokens are kept for those to come."""
+        length = embedded.shape[1]
+        places = sinusoids(state.length, length, self.width).to(embedded.device)
+        states = dropout(self.read(embedded) + places, self.dropout_rate, generator=generator)
+        kept: list[Tensor] = []
+        for at, (layer, attended) in enumerate(zip(self.layers, state.attended, strict=True)):
+            earlier = Attended(*state.kept[2 * at : 2 * at + 2]) if state.kept else None
+            states, seen = layer(states, earlier, attended, state.masks[0], generator=generator)
+            kept += [seen.keys, seen.values]
+        after = replace(state, kept=tuple(kept), length=state.length + length)
+        return self.norm(states), after

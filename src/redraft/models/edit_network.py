@@ -1,0 +1,238 @@
+"""The editor as a network: p_edit(y | x, (x', y')), token by token, words generated or copied.
+
+The sources are encoded, a decoder attends to them, and one softmax over the words that can be
+written and the places that can be copied from gives the next token: its probability is that of
+generating it and of every copy that yields it, summed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from redraft.data.edit_numbers import EditBatch
+from redraft.errors import ConfigError
+from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
+from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
+from redraft.models.dropout import drop_tokens
+from redraft.models.encoder import LSTMEncoder, TransformerEncoder
+from redraft.models.memory import Memory, Sources
+
+_UNKNOWN = 1
+"""The number of the unknown token."""
+
+
+@dataclass(frozen=True)
+class EditNetworkConfig:
+    """Architecture, sizes and noise."""
+
+    architecture: str = "transformer"
+    copying: str = "pointer"
+    copies_prototype: bool = True
+    copies_input: bool = True
+    slots: int = 40
+    word_width: int = 128
+    slot_width: int = 32
+    width: int = 128
+    encoder_layers: int = 2
+    decoder_layers: int = 3
+    heads: int = 4
+    dropout: float = 0.1
+    word_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, table in (("architecture", ARCHITECTURES), ("copying", COPYINGS)):
+            value = getattr(self, name)
+            if value not in table:
+                raise ConfigError(f"{name} is {value!r}; choose one of: {', '.join(table)}")
+
+
+@dataclass(frozen=True)
+class EditSizes:
+    """What the data decides: words known and written, and what the sources are."""
+
+    known: int
+    written: int
+    fields: int
+    copyable: tuple[bool, ...]  # of each source; the fields of x come first, y' last
+
+
+@dataclass(frozen=True)
+class EditState:
+    """Between two tokens: the memory, what was prepared of it, and the decoder's own state."""
+
+    memory: Memory
+    prepared: Tensor
+    decoder: DecoderState
+    width: int  # of the distributions: all known words and the unknown ones of the sources
+    owners: Tensor  # (B,), the row of the batch that each row came from
+
+
+class EditNetwork(nn.Module):
+    """Encoder, decoder and copying as one distribution."""
+
+    def __init__(self, sizes: EditSizes, config: EditNetworkConfig) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.config = config
+        self.copyable = [
+            allowed
+            and config.copying != "none"
+            and (config.copies_input if role < sizes.fields else config.copies_prototype)
+            for role, allowed in enumerate(sizes.copyable)
+        ]
+        embedded_width = config.word_width + config.slot_width
+        self.encoder, self.decoder = ARCHITECTURES[config.architecture](
+            len(sizes.copyable), embedded_width, config
+        )
+        self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
+        self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
+        self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
+        self.write = nn.Linear(self.decoder.width, sizes.written)
+
+    def encode(self, batch: EditBatch, *, generator: torch.Generator | None) -> EditState:
+        """The state before the first token."""
+        sources = Sources.join(batch.sources, self.copyable)
+        embedded = self._embed(sources.ids, sources, generator=generator)
+        memory = self.encoder(embedded, sources, generator=generator)
+        prepared, decoder = self.copying.prepare(memory), self.decoder.start(memory)
+        owners = torch.arange(len(sources.ids), device=sources.ids.device)
+        return EditState(memory, prepared, decoder, batch.width, owners)
+
+    def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
+        """Each token as [word ; slot]; of an unknown word only the slot tells: (B, T, E)."""
+        known = torch.where(ids < self.sizes.known, ids, _UNKNOWN)
+        rate = self.config.word_dropout
+        known = drop_tokens(known, rate, unknown=_UNKNOWN, generator=generator)
+        slots = self.copying.slots_of(ids, sources)
+        return torch.cat([self.words(known), self.slots(slots)], 2)
+
+    def read(
+        self, state: EditState, tokens: Tensor, *, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, EditState]:
+        """Read tokens (B, T): the decoder's states (B, T, D), and the state after them."""
+        embedded = self._embed(tokens, state.memory.sources, generator=generator)
+        states, decoder = self.decoder(embedded, state.decoder, generator=generator)
+        return states, replace(state, decoder=decoder)
+
+    def scores(self, states: Tensor, state: EditState) -> tuple[Tensor, Tensor]:
+        """Logs of the chance to write each word (B, T, V) and to copy from each place (B, T, S)."""
+        copied = self.copying(states, state.prepared)
+        copied = copied.masked_fill(~state.memory.sources.copyable[:, None], NEVER)
+        written = self.write(states)
+        total = torch.logaddexp(written.logsumexp(2), copied.logsumexp(2))[:, :, None]
+        return written - total, copied - total
+
+    def next_tokens(self, states: Tensor, state: EditState) -> Tensor:
+        """Log-probabilities of the token after each of the decoder's states: (B, T, width)."""
+        written, copied = self.scores(states, state)
+        rows, length, words = written.shape
+        chances = written.new_zeros(rows, length, state.width)
+        chances[:, :, :words] = written.exp()
+        places = state.memory.sources.ids[:, None].expand(-1, length, -1)
+        return chances.scatter_add_(2, places, copied.exp()).log()
+
+    def select(self, state: EditState, rows: Tensor) -> EditState:
+        """The state of some rows, which may repeat."""
+        owners = state.owners[rows]
+        decoder = state.decoder
+        if torch.equal(owners, state.owners):
+            return replace(state, decoder=decoder.select(rows, same_memory=True))
+        return EditState(
+            state.memory.select(rows),
+            state.prepared.index_select(0, rows),
+            decoder.select(rows, same_memory=False),
+            state.width,
+            owners,
+        )
+
+    def log_likelihoods(
+        self, batch: EditBatch, *, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """log p of each token of the target after the first: (B, T), 0 at padding."""
+        return self.origins(batch, generator=generator).logsumexp(2) * batch.target.mask[:, 1:]
+
+    def origins(self, batch: EditBatch, *, generator: torch.Generator | None = None) -> Tensor:
+        """Logs of the chance that a token is written, or copied from each source: (B, T, 1+R)."""
+        start = self.encode(batch, generator=generator)
+        states, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
+        written, copied = self.scores(states, start)
+        sources = start.memory.sources
+        expected = batch.target.ids[:, 1:]
+        yields = (expected[:, :, None] == sources.ids[:, None]) & sources.copyable[:, None]
+        # what can be neither written nor copied is the unknown token
+        is_lost = (expected >= self.sizes.written) & ~yields.any(2)
+        expected = torch.where(is_lost, _UNKNOWN, expected)
+        is_written = (expected < self.sizes.written)[:, :, None]
+        chosen = written.gather(2, expected.clamp(max=self.sizes.written - 1)[:, :, None])
+        parts = [chosen.masked_fill(~is_written, NEVER)]
+        copied = copied.masked_fill(~yields, NEVER)
+        parts += [each.logsumexp(2, keepdim=True) for each in sources.apart(copied, 2)]
+        return torch.cat(parts, 2)
+
+
+def _lstm(
+    roles: int, embedded_width: int, config: EditNetworkConfig
+) -> tuple[LSTMEncoder, Decoder]:
+    rate = config.dropout
+    encoder = LSTMEncoder(
+        roles, embedded_width, config.width, layers=config.encoder_layers, dropout_rate=rate
+    )
+    decoder = LSTMDecoder(
+        roles,
+        embedded_width,
+        encoder.width,
+        config.width,
+        layers=config.decoder_layers,
+        dropout_rate=rate,
+    )
+    return encoder, decoder
+
+
+def _transformer(
+    roles: int, embedded_width: int, config: EditNetworkConfig
+) -> tuple[TransformerEncoder, Decoder]:
+    width, heads, rate = config.width, config.heads, config.dropout
+    encoder = TransformerEncoder(
+        roles,
+        embedded_width,
+        width,
+        layers=config.encoder_layers,
+        heads=heads,
+        dropout_rate=rate,
+    )
+    decoder = TransformerDecoder(
+        embedded_width, width, layers=config.decoder_layers, heads=heads, dropout_rate=rate
+    )
+    return encoder, decoder
+
+
+def _positional(
+    copyable: list[bool], _: int, sizes: EditSizes, config: EditNetworkConfig
+) -> Copying:
+    limits = [
+        0 if not allowed else FIELD_SLOTS if role < sizes.fields else config.slots
+        for role, allowed in enumerate(copyable)
+    ]
+    return PositionalCopying(limits, config.width)
+
+
+def _pointer(
+    _: list[bool], memory_width: int, sizes: EditSizes, config: EditNetworkConfig
+) -> Copying:
+    return PointerCopying(config.slots, config.width, memory_width, known=sizes.known)
+
+
+FIELD_SLOTS = 100
+"""Positional copy tokens of each field of x; y' has as many as there are slots."""
+
+ARCHITECTURES: dict[
+    str,
+    Callable[[int, int, EditNetworkConfig], tuple[LSTMEncoder | TransformerEncoder, Decoder]],
+] = {"transformer": _transformer, "lstm": _lstm}
+COPYINGS: dict[str, Callable[[list[bool], int, EditSizes, EditNetworkConfig], Copying]] = {
+    "pointer": _pointer,
+    "positional": _positional,
+    "none": lambda *_: NoCopying(),
+}

@@ -1,0 +1,92 @@
+"""Pre-norm Transformer layers, for an encoder and, with a cache, for a decoder."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from redraft.models.attention import Attended, Attention
+from redraft.models.dropout import dropout
+
+
+def sinusoids(start: int, length: int, width: int) -> Tensor:
+    """Fixed vectors of the positions from `start` on: (T, D)."""
+    places = torch.arange(start, start + length, dtype=torch.float32)[:, None]
+    rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
+    angles = places * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(length, width)
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a nonlinearity between them."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.widen = nn.Linear(width, 4 * width)
+        self.narrow = nn.Linear(4 * width, width)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """New states of the same shape."""
+        narrowed: Tensor = self.narrow(functional.relu(self.widen(states)))
+        return narrowed
+
+
+class EncoderLayer(nn.Module):
+    """Every place looks at every other, then thinks."""
+
+    def __init__(self, width: int, *, heads: int, dropout_rate: float) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.attention = Attention(width, width, heads=heads)
+        self.feed_forward = FeedForward(width)
+        self.dropout_rate = dropout_rate
+
+    def forward(self, states: Tensor, mask: Tensor, *, generator: torch.Generator | None) -> Tensor:
+        """New states (B, S, D); the mask (B, S) is True at real places."""
+        normed = self.norms[0](states)
+        read = self.attention(normed, self.attention.project(normed), mask[:, None, None])
+        states = states + dropout(read, self.dropout_rate, generator=generator)
+        read = self.feed_forward(self.norms[1](states))
+        return states + dropout(read, self.dropout_rate, generator=generator)
+
+
+class DecoderLayer(nn.Module):
+    """Every token looks at those before it, at the memory, then thinks."""
+
+    def __init__(self, width: int, *, heads: int, dropout_rate: float) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
+        self.before = Attention(width, width, heads=heads)
+        self.memory = Attention(width, width, heads=heads)
+        self.feed_forward = FeedForward(width)
+        self.dropout_rate = dropout_rate
+
+    def forward(
+        self,
+        states: Tensor,
+        earlier: Attended | None,
+        memory: Attended,
+        mask: Tensor,
+        *,
+        generator: torch.Generator | None,
+    ) -> tuple[Tensor, Attended]:
+        """New states (B, T, D) of tokens after the earlier ones, and the earlier ones with them."""
+        rate = self.dropout_rate
+        normed = self.norms[0](states)
+        own = self.before.project(normed)
+        seen = own if earlier is None else earlier.join(own)
+        read = self.before(normed, seen, causal_mask(states.shape[1], seen.keys.shape[2], states))
+        states = states + dropout(read, rate, generator=generator)
+        read = self.memory(self.norms[1](states), memory, mask[:, None, None])
+        states = states + dropout(read, rate, generator=generator)
+        read = self.feed_forward(self.norms[2](states))
+        return states + dropout(read, rate, generator=generator), seen
+
+
+def causal_mask(new: int, seen: int, like: Tensor) -> Tensor | None:
+    """Which of the seen places each new token may look at (T, S); a single one looks at all."""
+    if new == 1:
+        return None
+    ones = torch.ones(new, seen, dtype=torch.bool, device=like.device)
+    return ones.tril(seen - new)

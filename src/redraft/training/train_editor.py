@@ -1,0 +1,155 @@
+"""Training the editor: write y from x and a prototype that was retrieved without y."""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+
+from redraft.data.edit_numbers import EditNumbering, EditNumberingConfig, EditNumbers, Tokens
+from redraft.data.example import Example
+from redraft.data.sequences import bucket
+from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
+from redraft.models.edit_network import EditNetwork, EditNetworkConfig
+from redraft.training.augmentation import (
+    AugmentationConfig,
+    hide,
+    renumber,
+    shared_numbers,
+)
+from redraft.training.checkpoint import Checkpoint
+from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
+from redraft.training.prototypes import PrototypeSource
+
+Judge = Callable[[NeuralEditor], dict[str, float]]
+"""Figures on dev; the first one chooses the checkpoint, higher is better; none: the last one."""
+
+
+@dataclass(frozen=True)
+class PrototypesConfig:
+    """Which prototypes an editor is trained on: those of a noisy retrieval, or of the nearest."""
+
+    has_noise: bool = True
+    top: int = 5
+
+
+@dataclass(frozen=True)
+class EditorConfig:
+    """Everything that training the editor can be told."""
+
+    network: EditNetworkConfig = field(default_factory=EditNetworkConfig)
+    numbering: EditNumberingConfig = field(default_factory=EditNumberingConfig)
+    prototypes: PrototypesConfig = field(default_factory=PrototypesConfig)
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+def default_config(examples: int) -> EditorConfig:  # noqa: ARG001
+    """For this many examples."""
+    return EditorConfig()
+
+
+class EditorTask(Task):
+    """The paper's second step: maximise log p_edit(y | x, (x', y')) over retrieved prototypes."""
+
+    network: EditNetwork
+
+    def __init__(
+        self,
+        editor: NeuralEditor,
+        examples: Sequence[Example],
+        prototypes: PrototypeSource,
+        augmentation: AugmentationConfig,
+        *,
+        judge: Judge,
+    ) -> None:
+        self.editor = editor
+        self.network = editor.network
+        self.examples = examples
+        self.prototypes = prototypes
+        self.augmentation = augmentation
+        self.judge = judge
+        self.tokens = {each.identity: editor.numbering.tokenize(each) for each in examples}
+        self.numbers = sorted(set().union(*map(shared_numbers, self.tokens.values())))
+        self.rows: list[EditNumbers] = []
+
+    def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
+        """New prototypes, and batches alike in the length of the output and of the sources."""
+        drawn = self.prototypes.draw(seed=seed)
+        chance = random.Random(seed)
+        self.rows = [
+            self._edit_example(example, prototype, chance)
+            for example, prototype in zip(self.examples, drawn, strict=True)
+        ]
+        lengths = [(len(row.target), sum(map(len, row.sources))) for row in self.rows]
+        return bucket(lengths, batch_size, seed=seed)
+
+    def _edit_example(
+        self, example: Example, prototype: Example | None, chance: random.Random
+    ) -> EditNumbers:
+        augmentation = self.augmentation
+        tokens = self._tokens(example)
+        found = self._tokens(prototype) if prototype else None
+        if found and chance.random() < augmentation.identity:
+            found = tokens
+        if chance.random() < augmentation.renumbered:
+            tokens = renumber(tokens, self.numbers, chance)
+        hidden = hide(tokens, augmentation.hidden, chance)
+        numbering = self.editor.numbering
+        return numbering.number(tokens.fields, [found], tokens.output, hidden=hidden)[0]
+
+    def _tokens(self, example: Example) -> Tokens:
+        if example.identity not in self.tokens:  # a prototype from outside the training examples
+            self.tokens[example.identity] = self.editor.numbering.tokenize(example)
+        return self.tokens[example.identity]
+
+    def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
+        """Minus the log-likelihood a token."""
+        batch = self.editor.batch([self.rows[row] for row in rows])
+        written = int(batch.target.lengths.sum()) - len(rows)
+        loss = -self.network.log_likelihoods(batch, generator=generator).sum() / written
+        read = [*batch.sources, batch.target]
+        tokens = sum(int(each.lengths.sum()) for each in read)
+        padded = sum(each.ids.numel() for each in read) - tokens
+        return StepLoss(loss, {"loss": loss.item()}, tokens, padded)
+
+    def evaluate(self) -> dict[str, float]:
+        """The judge's figures on dev."""
+        return self.judge(self.editor)
+
+
+def train_editor(
+    examples: Sequence[Example],
+    prototypes: PrototypeSource,
+    config: EditorConfig,
+    *,
+    judge: Judge,
+    folder: Path,
+    device: torch.device | None = None,
+    observer: Observer | None = None,
+) -> NeuralEditor:
+    """An editor of these examples; goes on from the folder if it was begun there."""
+    numbering = EditNumbering.learn(examples, config.numbering)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)  # initial weights; the steps seed themselves
+        editor = NeuralEditor.build(numbering, config.network, config.decoding)
+    editor.network.to(device or torch.device("cpu"))
+    task = EditorTask(editor, examples, prototypes, config.augmentation, judge=judge)
+    checkpoint = Checkpoint(folder / "checkpoint", _fingerprint(examples, config))
+    train(task, config.training, checkpoint=checkpoint, observer=observer)
+    editor.network.eval()
+    return editor
+
+
+def _fingerprint(examples: Sequence[Example], config: EditorConfig) -> str:
+    """A digest of all that decides the outcome, the time between two saves not among it."""
+    settings = asdict(config)
+    del settings["training"]["save_seconds"]
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    for example in examples:
+        digest.update(example.identity.encode())
+    return digest.hexdigest()
