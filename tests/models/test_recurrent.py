@@ -69,6 +69,11 @@ def read(network: nn.Module, batch: Padded) -> tuple[Tensor, Tensor]:
     return states, last
 
 
+def run(network: ResidualLSTM, inputs: Tensor, code: Tensor) -> Tensor:
+    states: Tensor = network(inputs, code, generator=None)[0]
+    return states
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 def test_without_padding_it_is_torchs_bidirectional_lstm(layers: int) -> None:
     ours = bidirectional(layers)
@@ -183,9 +188,9 @@ def test_a_later_input_leaves_earlier_outputs_as_they_were(
 ) -> None:
     network = residual(layers)
     inputs, code = noise(2, 7, WIDTH, seed=seed), noise(2, CODE, seed=seed + 1)
-    before = network(inputs, code, generator=None)
+    before = run(network, inputs, code)
     inputs[:, changed] += 1
-    after = network(inputs, code, generator=None)
+    after = run(network, inputs, code)
     assert torch.equal(after[:, :changed], before[:, :changed])
     assert (after[:, changed:] != before[:, changed:]).any(2).all()
 
@@ -193,9 +198,9 @@ def test_a_later_input_leaves_earlier_outputs_as_they_were(
 def test_a_row_reads_its_own_code_and_no_other() -> None:
     network = residual(2)
     inputs, code = noise(3, 4, WIDTH, seed=1), noise(3, CODE, seed=2)
-    before = network(inputs, code, generator=None)
+    before = run(network, inputs, code)
     code[1] += 1
-    changed = (network(inputs, code, generator=None) != before).any(2)  # (B, T)
+    changed = (run(network, inputs, code) != before).any(2)  # (B, T)
     assert changed.all(1).tolist() == [False, True, False]
     assert changed.any(1).tolist() == [False, True, False]
 
@@ -215,8 +220,8 @@ def test_the_code_is_read_anew_at_every_position(layers: int) -> None:
     network = residual(layers)
     forget(network)
     inputs, code = noise(1, 1, WIDTH, seed=5).expand(2, 6, WIDTH), noise(2, CODE, seed=6)
-    states = network(inputs, code, generator=None)
-    alone = network(inputs[:, :1], code, generator=None)
+    states = run(network, inputs, code)
+    alone = run(network, inputs[:, :1], code)
     # nothing is carried: what each position knows of the code, it was told there
     torch.testing.assert_close(states, alone.expand_as(states), atol=1e-6, rtol=0)
     assert (states[0] != states[1]).any(1).all()
@@ -228,4 +233,37 @@ def test_layers_add_to_what_they_read() -> None:
         for parameter in layer.parameters():
             parameter.zero_()  # an LSTM of zeros writes zeros
     inputs = noise(2, 4, WIDTH, seed=7)
-    assert torch.equal(network(inputs, noise(2, CODE, seed=8), generator=None), inputs)
+    assert torch.equal(run(network, inputs, noise(2, CODE, seed=8)), inputs)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 3), st.lists(st.integers(1, 4), min_size=1, max_size=4), seeds)
+def test_going_on_from_a_state_is_reading_all_at_once(
+    layers: int, pieces: list[int], seed: int
+) -> None:
+    network = residual(layers)
+    inputs, code = noise(2, sum(pieces), WIDTH, seed=seed), noise(2, CODE, seed=seed + 1)
+    state: tuple[Tensor, ...] = ()
+    parts = []
+    for piece in inputs.split(pieces, 1):
+        part, state = network(piece, code, state=state, generator=None)
+        parts.append(part)
+    whole, end = network(inputs, code, generator=None)
+    torch.testing.assert_close(torch.cat(parts, 1), whole, atol=1e-6, rtol=0)
+    torch.testing.assert_close(state, end, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_state_holds_two_vectors_a_layer_for_every_row(layers: int) -> None:
+    _, state = residual(layers)(noise(4, 3, WIDTH, seed=1), noise(4, CODE, seed=2), generator=None)
+    assert [tuple(each.shape) for each in state] == [(4, WIDTH)] * (2 * layers)
+
+
+def test_rows_of_a_state_go_on_as_they_would_have() -> None:
+    network = residual(2)
+    inputs, code = noise(3, 5, WIDTH, seed=1), noise(3, CODE, seed=2)
+    _, state = network(inputs[:, :3], code, generator=None)
+    rows = torch.tensor([2, 0, 2])
+    chosen = tuple(each[rows] for each in state)
+    after, _ = network(inputs[rows, 3:], code[rows], state=chosen, generator=None)
+    torch.testing.assert_close(after, run(network, inputs, code)[rows, 3:], atol=1e-6, rtol=0)

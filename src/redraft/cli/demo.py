@@ -45,7 +45,7 @@ def command(
     evaluations: dict[str, Evaluation] = {}
     for setting, parts in settings.items():
         for retriever in ("lexical", "bm25"):
-            model = RetrieveAndEdit.fit(parts["train"], retriever=retriever)
+            model = RetrieveAndEdit.fit(parts["train"], retriever=retriever, editor="verbatim")
             name = f"{retriever}, {setting}"
             evaluations[name] = evaluate(model, parts["held out"][:HELD_OUT])
             if name == "bm25, same modules":

@@ -1,5 +1,6 @@
 """What people see in a terminal: prototypes, candidates and diffs as panels."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -14,10 +15,19 @@ from redraft.retrieval.lexical import shared_words
 if TYPE_CHECKING:
     from redraft.data.example import Example
     from redraft.editing.candidate import Candidate
+    from redraft.editing.provenance import TracedToken
     from redraft.retrieval.prototype import Prototype
 
 _LINES = 24
 """Longer texts are cut, with a line that says so."""
+
+_ORIGINS = {
+    "prototype": ("copied from the prototype", "bold green", "‹{}›"),
+    "input": ("copied from the input", "underline cyan", "«{}»"),
+    "generated": ("generated", "", "{}"),
+}
+"""What each origin is called; its style, which tells without colours too; its marks, which tell
+where there are no styles either."""
 
 
 def shorten(text: str, lines: int = _LINES) -> str:
@@ -64,6 +74,44 @@ def coloured(diff: Diff) -> Text:
     return text
 
 
+def traced(provenance: "Sequence[TracedToken]", *, marks: bool) -> Text:
+    """An answer whose tokens show their origins, by style or by marks."""
+    runs: list[tuple[str, str]] = []
+    for token in provenance:
+        if runs and runs[-1][0] == token.origin:
+            runs[-1] = (token.origin, runs[-1][1] + token.text)
+        else:
+            runs.append((token.origin, token.text))
+    text = Text()
+    for origin, run in runs:
+        _, style, marked = _ORIGINS[origin]
+        spaces = run[: len(run) - len(run.lstrip())]  # belong to no word
+        shown = run[len(spaces) :]
+        text.append(spaces)
+        text.append(marked.format(shown) if marks and shown else shown, style=style)
+    return text
+
+
+def legend(*, marks: bool) -> Text:
+    """What the styles or marks of `traced` mean."""
+    text = Text()
+    for name, style, marked in _ORIGINS.values():
+        text.append(marked.format(name) if marks else name, style=style)
+        text.append("   ")
+    text.rstrip()
+    return text
+
+
+def figures(candidate: "Candidate") -> str:
+    """What the editor thinks of an answer, as far as it is known."""
+    known = []
+    if candidate.confidence is not None:
+        known.append(f"confidence {100 * candidate.confidence:.0f} %")
+    if candidate.log_prob is not None:
+        known.append(f"log-probability {candidate.log_prob:.3f}")
+    return " · ".join(known)
+
+
 def prototype_panel(prototype: "Prototype", *, rank: int, asked: Input | None = None) -> Panel:
     """A prototype: its distance, where it comes from, input and output; how the inputs differ."""
     title = f"{rank} · distance {prototype.distance:.3f}"
@@ -83,20 +131,55 @@ def candidate_panel(x: Input, candidate: "Candidate | None", *, truth: str | Non
     parts: list[RenderableType] = [fields(x), Text()]
     if candidate is None:
         return Panel(Group(*parts, Text("no answer: nothing was retrieved", style="yellow")))
+    parts += [*_prototype_parts(candidate), *_answer_parts(candidate)]
+    if truth is not None:
+        heading = "answer → truth · removed struck through, added underlined"
+        parts += [Text(), Text(heading, style="bold"), _cut(Diff.between(candidate.output, truth))]
+    return Panel(Group(*parts))
+
+
+def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool) -> Panel:
+    """An answer with all that is known of it: figures, prototype, diff, the origin of each token.
+
+    `marks` is for where there are no styles, such as in a file.
+    """
+    parts: list[RenderableType] = [fields(x), Text()]
     if candidate.prototype is not None:
-        origin = source(candidate.prototype.example) or "the training examples"
-        heading = f"prototype · {origin} · distance {candidate.prototype.distance:.3f}"
-        parts += [Text(heading, style="bold"), fields(candidate.prototype.example.x), Text()]
+        parts += [*_prototype_parts(candidate), code(candidate.prototype.example.y), Text()]
+        changes = Text(shorten(str(candidate.diff()))) if marks else _cut(candidate.diff())
+        heading = "prototype → answer · [-removed-] {+added+}"
+        if not marks:
+            heading = "prototype → answer · removed struck through, added underlined"
+        parts += [Text(heading, style="bold"), changes, Text()]
+    parts += [Text("answer", style="bold"), code(candidate.output)]
+    if candidate.provenance:
+        origins = Text("origin of its tokens · ", style="bold") + legend(marks=marks)
+        parts += [Text(), origins, traced(candidate.provenance, marks=marks)]
+    title = " · ".join(part for part in (str(rank), figures(candidate)) if part)
+    return Panel(Group(*parts), title=title, title_align="left")
+
+
+def abstained_line(confidence: float, threshold: float) -> Text:
+    """That an answer is held back, and why."""
+    reason = f"the best candidate's confidence is {confidence:.0%}, below {threshold:.0%}"
+    return Text(f"no answer: {reason}", style="bold yellow")
+
+
+def _prototype_parts(candidate: "Candidate") -> list[RenderableType]:
+    if candidate.prototype is None:
+        return []
+    origin = source(candidate.prototype.example) or "the training examples"
+    heading = f"prototype · {origin} · distance {candidate.prototype.distance:.3f}"
+    return [Text(heading, style="bold"), fields(candidate.prototype.example.x), Text()]
+
+
+def _answer_parts(candidate: "Candidate") -> list[RenderableType]:
     unchanged = (
         candidate.prototype is not None and candidate.output == candidate.prototype.example.y
     )
     label = "answer · the prototype's output as it is" if unchanged else "answer · edited"
     shown = code(candidate.output) if unchanged else coloured(candidate.diff())
-    parts += [Text(label, style="bold"), shown]
-    if truth is not None:
-        heading = "answer → truth · removed struck through, added underlined"
-        parts += [Text(), Text(heading, style="bold"), _cut(Diff.between(candidate.output, truth))]
-    return Panel(Group(*parts))
+    return [Text(label, style="bold"), shown]
 
 
 def _cut(diff: Diff) -> Text:

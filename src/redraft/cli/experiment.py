@@ -1,6 +1,7 @@
 """`redraft experiment`: a table, measured from the data on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ import typer
 
 from redraft.cli.console import emit, progress, remark, stdout, working
 from redraft.cli.training import watched
+from redraft.errors import PairsError
 
 if TYPE_CHECKING:
     from redraft.studies.results import Row
@@ -19,6 +21,27 @@ class Name(str, Enum):
     """The experiments there are."""
 
     RETRIEVAL = "retrieval"
+    HEARTHSTONE = "hearthstone"
+
+
+class Measure(str, Enum):
+    """What can be measured on Hearthstone."""
+
+    SYSTEMS = "systems"
+    PAPER = "paper"
+    ABLATIONS = "ablations"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    data: Path | None
+    split: str
+    functions: bool
+    measures: Sequence[Measure]
+    seeds: int
+    out: Path
 
 
 def command(
@@ -28,8 +51,12 @@ def command(
     ] = None,
     split: Annotated[str, typer.Option(help="The split of the cards to answer.")] = "dev",
     functions: Annotated[
-        bool, typer.Option(help="Also on Python functions of the packages installed here.")
+        bool, typer.Option(help="retrieval: also on Python functions of installed packages.")
     ] = True,
+    measure: Annotated[
+        list[Measure] | None,
+        typer.Option(help="hearthstone: the systems, the paper's LSTMs, ablations. [systems]"),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 3,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder for results.json.")
@@ -37,33 +64,33 @@ def command(
 ) -> None:
     """Measure an experiment and write its results.json and table.
 
+    `hearthstone`: the paper's table. Retrieve+Edit, Seq2Seq and each retriever alone, beside the
+    published figures; with `--measure ablations`, what each part is worth.
+
     `retrieval`: how near the output of the retrieved example is to the true one, for every
     retriever, with the oracle as the ceiling.
 
-    Example: `redraft experiment retrieval --data cards/ --seeds 3`
+    A training that was stopped goes on when the same command is given again.
+
+    Examples: `redraft experiment hearthstone --data cards/ --seeds 1`,
+    `redraft experiment retrieval --data cards/ --seeds 3`
     """
-    from redraft.studies.corpora import cards, installed_functions
-    from redraft.studies.corpora import functions as function_comparison
     from redraft.studies.results import insert_table, markdown_table, with_means, write_results
-    from redraft.studies.retrieval import METRICS
 
     out = out or Path("experiments") / name.value
+    request = Request(data, split, functions, measure or [Measure.SYSTEMS], seeds, out)
+    metrics, published, measured = EXPERIMENTS[name](request)
     rows: list[Row] = []
     written: list[dict[str, Any]] = []
-    comparisons = [cards(data, asked=split)] if data else []
-    if functions:
-        mined = installed_functions(lambda sources: progress(sources, "mining", total=len(sources)))
-        comparisons.append(function_comparison(mined))
-    for comparison in comparisons:
-        for row in _measure(comparison, seeds, out, sweep=data is not None and not rows):
-            emit({"system": row.system, "setting": row.setting, "seed": row.seed, **row.metrics})
-            rows.append(row)
-            written = write_results(out / "results.json", name.value, with_means(rows))
-    table = markdown_table(written, METRICS)
-    tables = {
-        out / "README.md": table,
-        Path("README.md"): markdown_table(written, METRICS, is_brief=True),
-    }
+    for row in measured:
+        emit({"system": row.system, "setting": row.setting, "seed": row.seed, **row.metrics})
+        rows.append(row)
+        written = write_results(
+            out / "results.json", name.value, with_means(rows), published=published
+        )
+    table = markdown_table(written, metrics, published=published)
+    brief = markdown_table(written, metrics, published=published, is_brief=True)
+    tables = {out / "README.md": table, Path("README.md"): brief}
     pages = [page for page, text in tables.items() if insert_table(page, name.value, text)]
     remark(
         f"results: {out}/results.json; table put into: {', '.join(map(str, pages)) or 'no page'}"
@@ -71,7 +98,30 @@ def command(
     stdout().print(table, soft_wrap=True)
 
 
-def _measure(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) -> "Iterator[Row]":
+Measured = tuple[Mapping[str, str], Sequence[Mapping[str, Any]], Iterator["Row"]]
+"""The metrics to show, the published rows, and the rows as they are measured."""
+
+
+def _retrieval(request: Request) -> Measured:
+    from redraft.studies.retrieval import METRICS
+
+    return METRICS, (), _retrieval_rows(request)
+
+
+def _retrieval_rows(request: Request) -> "Iterator[Row]":
+    from redraft.studies.corpora import cards, installed_functions
+    from redraft.studies.corpora import functions as function_comparison
+
+    comparisons = [cards(request.data, asked=request.split)] if request.data else []
+    if request.functions:
+        mined = installed_functions(lambda sources: progress(sources, "mining", total=len(sources)))
+        comparisons.append(function_comparison(mined))
+    for at, comparison in enumerate(comparisons):
+        sweep = request.data is not None and at == 0
+        yield from _compare(comparison, request.seeds, request.out, sweep=sweep)
+
+
+def _compare(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) -> "Iterator[Row]":
     """Every row of a comparison; a training that was stopped goes on from its folder."""
     from redraft.fitting import FitOptions
     from redraft.studies.retrieval import kappa_rows, learned_rows, paper_rows, plain_rows
@@ -90,3 +140,33 @@ def _measure(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) ->
             yield from kappa_rows(comparison, FitOptions(observer=observer))
         with watched(f"{setting}, the paper's size") as observer:
             yield from paper_rows(comparison, FitOptions(observer=observer))
+
+
+def _hearthstone(request: Request) -> Measured:
+    from redraft.studies.hearthstone import METRICS, PUBLISHED
+
+    return METRICS, PUBLISHED, _hearthstone_rows(request)
+
+
+def _hearthstone_rows(request: Request) -> "Iterator[Row]":
+    from redraft.fitting import FitOptions
+    from redraft.studies.corpora import read_splits
+    from redraft.studies.hearthstone import MEASURES, Bench, Cards
+
+    if request.data is None:
+        raise PairsError("hearthstone needs the cards; name their folder with --data")
+    train, asked = read_splits(request.data, "train", request.split)
+    cards = Cards(train, asked, request.split)
+    for measure in request.measures:
+        for seed in range(request.seeds):
+            with watched(f"{measure.value}, seed {seed}") as observer:
+                options = FitOptions(seed=seed, observer=observer)
+                bench = Bench(cards, options, request.out / "runs")
+                for rows in MEASURES[measure.value]:
+                    yield from rows(bench)
+
+
+EXPERIMENTS: Mapping[Name, Callable[[Request], Measured]] = {
+    Name.RETRIEVAL: _retrieval,
+    Name.HEARTHSTONE: _hearthstone,
+}

@@ -53,11 +53,12 @@ def command(
     from redraft.config import read_toml
     from redraft.data.pairs import read_pairs
     from redraft.experiment import describe_model
-    from redraft.fitting import FitOptions
+    from redraft.fitting import FitOptions, editor_config, retriever_config
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     ensure_writable(out)
-    settings = read_toml(config) if config else {}
+    limit = options.seconds(budget)
+    settings = options.part_settings(read_toml(config), config) if config else {}
     with working(f"reading {pairs.name}"):
         examples = read_pairs(pairs, options.columns(x_columns, y_column))
     run = out.with_name(out.name + ".training")
@@ -68,9 +69,11 @@ def command(
             device=device,
             folder=run,
             observer=observer,
-            budget=options.seconds(budget),
+            budget=limit,
             tell=remark,
         )
+        for check in (retriever_config, editor_config):
+            check(len(examples), fit)  # a wrong setting is told before anything is trained
         model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
     with working("saving"):
         model.save(out)

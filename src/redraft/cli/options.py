@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -55,6 +55,15 @@ def seconds(budget: str) -> float:
     if not 0 < amount < math.inf:
         raise ConfigError(f"--budget {budget}: expected a time such as 90s, 10m or 1h")
     return amount
+
+
+def part_settings(tables: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The tables of a settings file, which must be those of the two parts."""
+    for name, values in tables.items():
+        if name not in ("retriever", "editor") or not isinstance(values, dict):
+            known = "[retriever.…] and [editor.…]"
+            raise ConfigError(f"{path}: unknown setting {name!r}; its tables are {known}")
+    return tables
 
 
 def filters(where: Sequence[str] | None) -> dict[str, str]:

@@ -2,20 +2,23 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from redraft.cli import options
-from redraft.cli.console import Format, emit, progress, stdout, working
+from redraft.cli.console import Format, emit, progress, remark, stdout, working
 from redraft.cli.options import FormatOption, ModelArgument, WhereOption
 from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
-from redraft.errors import PairsError
+from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
     from redraft.data.example import Example, Input
     from redraft.editing.candidate import Candidate
+    from redraft.editing.editor import Editor
+    from redraft.editing.neural_editor import NeuralEditor
 
 _BATCH = 64
 
@@ -32,51 +35,185 @@ def command(
         Path | None, typer.Option(help="A file of inputs: text lines, or JSON lines with x.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many candidates for each input.")] = 1,
-    explain: Annotated[bool, typer.Option(help="Show the prototype and what was changed.")] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            help="Show what each candidate was made from: its prototype, what was changed, "
+            "the origin of every token, and how sure the model is."
+        ),
+    ] = False,
+    beam: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many outputs are tried at a time; 1 is fastest. [5]"),
+    ] = None,
+    prototypes: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many prototypes an answer is mixed from. [as fitted: 1]"),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SEED",
+            help="Draw candidates at random, as likely as the model thinks them. The same seed "
+            "draws the same.",
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Answer only from this confidence on, such as 0.8."),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Answer only where such a share of held-out answers was right."
+        ),
+    ] = None,
     where: WhereOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
     """Answer one input, or every input of a file.
 
-    Prints a JSON line for each input, its candidates best first.
+    Prints a JSON line for each input, its candidates best first. Confidence is how often an
+    answer like this one was exactly right on pairs that were held out of training. With
+    `--min-confidence` or `--precision` the model abstains where it is not sure enough: `output` is
+    null, `abstained` is true, and the candidates are listed all the same.
 
-    Examples: `redraft predict model/ "sum the first two elements of tmp" --explain`,
-    `redraft predict model/ --file inputs.jsonl > predictions.jsonl`
+    Examples: `redraft predict model/ "sum the first two elements of tmp" --explain --format table`,
+    `redraft predict model/ --file inputs.jsonl --precision 0.9 > predictions.jsonl`,
+    `redraft predict model/ "sum tmp" -k 5 --sample 1`
     """
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     if (text is None) == (file is None):
         raise PairsError("give either one INPUT or --file FILE")
     filters = options.filters(where)
+    _refuse_contradictions(
+        {"--sample": sample, "--beam": beam},
+        {"--sample": sample, "--where": where},
+        {"--min-confidence": min_confidence, "--precision": precision},
+    )
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model)
+    tuned = RetrieveAndEdit(loaded.retriever, _tune(loaded.editor, beam, prototypes))
+    threshold = _threshold(loaded.editor, min_confidence, precision)
     examples = loaded.retriever.examples
     inputs = _read_inputs(file, examples) if file else [options.parse_input(text or "", examples)]
-    batches = [inputs[start : start + _BATCH] for start in range(0, len(inputs), _BATCH)]
+    show = _emit if form is Format.JSON else _print
+    # draws depend on all inputs that are drawn for together
+    size = _BATCH if sample is None else len(inputs)
+    batches = [inputs[start : start + size] for start in range(0, len(inputs), size)]
     for batch in progress(batches, "predicting", total=len(batches)):
-        for x, ranked in zip(batch, loaded.predict(batch, k, where=filters), strict=True):
-            if form is Format.JSON:
-                emit(_row(x, ranked, explain=explain))
-            else:
-                from redraft.cli.display import candidate_panel
-
-                answers: Sequence[Candidate | None] = ranked or [None]
-                for candidate in answers:
-                    stdout().print(candidate_panel(x, candidate))
-
-
-def _row(x: "Input", ranked: "Sequence[Candidate]", *, explain: bool) -> dict[str, Any]:
-    """One line of output: the input, its best output, and every candidate."""
-    candidates = []
-    for candidate in ranked:
-        row = candidate.to_json()
-        if explain:
-            row["diff"] = candidate.diff().to_json()
+        if sample is None:
+            answers = tuned.predict(batch, k, where=filters)
         else:
-            del row["prototype"]
-        candidates.append(row)
-    best = ranked[0].output if ranked else None
-    return {"x": dict(x), "output": best, "candidates": candidates}
+            answers = tuned.sample(batch, k, seed=sample)
+        for x, ranked in zip(batch, answers, strict=True):
+            show(_Answer(x, ranked, threshold), explain=explain)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The candidates for an input, and from which confidence on they are an answer."""
+
+    x: "Input"
+    ranked: "Sequence[Candidate]"
+    threshold: float | None
+
+    @property
+    def confidence(self) -> float:
+        return (self.ranked[0].confidence or 0.0) if self.ranked else 0.0
+
+    @property
+    def is_abstained(self) -> bool:
+        return self.threshold is not None and self.confidence < self.threshold
+
+
+def _refuse_contradictions(*pairs: dict[str, object]) -> None:
+    for pair in pairs:
+        if all(value is not None for value in pair.values()):
+            raise ConfigError(f"{' and '.join(pair)} exclude each other; leave out one of them")
+
+
+def _neural(editor: "Editor", option: str) -> "NeuralEditor":
+    """The editor, if it is one that an option like this can be meant for."""
+    from redraft.editing.neural_editor import NeuralEditor
+
+    if not isinstance(editor, NeuralEditor):
+        raise ConfigError(
+            f"{option} needs the neural editor, and this model has the {editor.name} one; "
+            "fit it again with --editor neural"
+        )
+    return editor
+
+
+def _tune(editor: "Editor", beam: int | None, prototypes: int | None) -> "Editor":
+    """The editor that searches as the options tell."""
+    named = {"--beam": ("beam_size", beam), "--prototypes": ("prototypes", prototypes)}
+    for option, (name, value) in named.items():
+        if value is not None:
+            neural = _neural(editor, option)
+            editor = neural.with_decoding(replace(neural.decoding, **{name: value}))
+    return editor
+
+
+def _threshold(
+    editor: "Editor", min_confidence: float | None, precision: float | None
+) -> float | None:
+    """From which confidence on an answer is given, if that was asked for."""
+    if min_confidence is None and precision is None:
+        return None
+    option = "--precision" if min_confidence is None else "--min-confidence"
+    confidence = _neural(editor, option).confidence
+    if confidence is None:
+        raise ConfigError(
+            f"{option} needs a model that learned how often it is right; "
+            "fit it again on 20 pairs or more"
+        )
+    if precision is None:
+        return min_confidence
+    found = confidence.threshold(precision)
+    if found is None:
+        raise ConfigError(
+            f"--precision {precision:g}: no confidence was right as often on the "
+            f"{len(confidence.held_out):,} held-out pairs; ask for less, or fit on more pairs"
+        )
+    remark(f"answering from a confidence of {found:.0%} on")
+    return found
+
+
+def _emit(answer: _Answer, *, explain: bool) -> None:
+    """One line of output: the input, its best output, and every candidate."""
+    best = answer.ranked[0].output if answer.ranked and not answer.is_abstained else None
+    verdict = {} if answer.threshold is None else {"abstained": answer.is_abstained}
+    candidates = [_row(candidate, explain=explain) for candidate in answer.ranked]
+    emit({"x": dict(answer.x), "output": best, **verdict, "candidates": candidates})
+
+
+def _row(candidate: "Candidate", *, explain: bool) -> dict[str, Any]:
+    row = candidate.to_json()
+    if not explain:
+        del row["prototype"]
+        return row
+    unknown = {"log_prob": None, "confidence": None}
+    provenance = [token.to_json() for token in candidate.provenance]
+    return {**unknown, **row, "diff": candidate.diff().to_json(), "provenance": provenance}
+
+
+def _print(answer: _Answer, *, explain: bool) -> None:
+    """The candidates as panels."""
+    from redraft.cli.display import abstained_line, candidate_panel, explained_panel
+
+    console = stdout()
+    if answer.is_abstained and answer.ranked:
+        console.print(abstained_line(answer.confidence, answer.threshold or 0.0))
+    if not answer.ranked:
+        console.print(candidate_panel(answer.x, None))
+    for rank, candidate in enumerate(answer.ranked, start=1):
+        if explain:
+            marks = not console.is_terminal
+            console.print(explained_panel(answer.x, candidate, rank=rank, marks=marks))
+        else:
+            console.print(candidate_panel(answer.x, candidate))
 
 
 def _read_inputs(path: Path, examples: "Sequence[Example]") -> "list[Input]":

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from redraft.training.loop import Observer, Report
 
 
+_OF_A_STEP = {"loss", "bound"}
+"""What every step tells; other figures are there when dev was scored."""
+
+
 def describe(report: "Report") -> str:
     """Loss, bound and score, speed and padding, and the time that is left."""
     figures = "  ".join(f"{name} {value:,.3f}" for name, value in report.shown.items())
@@ -47,6 +51,6 @@ def watched(what: str) -> Iterator["Observer"]:
 
 
 def _tell(what: str, report: "Report") -> None:
-    """A line whenever dev was scored: only then are there more than the step's own figures."""
-    if len(report.shown) > 2 or report.step == report.steps:
+    """A line whenever dev was scored, and one at the end."""
+    if set(report.shown) - _OF_A_STEP or report.step == report.steps:
         remark(f"{what}: step {report.step:,} of {report.steps:,}  {describe(report)}")

@@ -7,7 +7,6 @@ its tokens from there, and brings its log-probabilities.
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Protocol, TypeVar
 
 import torch
@@ -125,7 +124,7 @@ def beam_search(
     is_stop, is_barred = (torch.isin(vocabulary, vocabulary.new_tensor(each)) for each in sets)
     rules = _Rules(forced, is_stop, is_barred, divisors)
     beams = _Beams.start(len(first), config.beam_size, device)
-    for step in count():
+    for step in range(longest - shared + config.max_length):
         beams, parents = _extend(beams, log_probs, rules, step=step, generator=generator)
         if len(parents) == 0:
             break

@@ -15,7 +15,7 @@ from redraft.models.attention import Attended, Attention
 from redraft.models.dropout import dropout
 from redraft.models.memory import Memory
 from redraft.models.recurrent import ResidualLSTM
-from redraft.models.transformer import DecoderLayer, sinusoids
+from redraft.models.transformer import DecoderLayer, initialise, sinusoids
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ class TransformerDecoder(Decoder):
         )
         self.norm = nn.LayerNorm(width)
         self.dropout_rate = dropout_rate
+        initialise(self)
 
     def start(self, memory: Memory) -> DecoderState:
         """Keys and values of the memory, for every layer its own."""

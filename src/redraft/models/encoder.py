@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from redraft.models.dropout import dropout
 from redraft.models.memory import Memory, Sources
 from redraft.models.recurrent import BidirectionalLSTM
-from redraft.models.transformer import EncoderLayer, sinusoids
+from redraft.models.transformer import EncoderLayer, initialise, sinusoids
 
 
 class LSTMEncoder(nn.Module):
@@ -17,16 +17,16 @@ class LSTMEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.readers = nn.ModuleList(
-            BidirectionalLSTM(input_width, width, layers=layers, dropout_rate=dropout_rate)
+            BidirectionalLSTM(input_width, width // 2, layers=layers, dropout_rate=dropout_rate)
             for _ in range(roles)
         )
-        self.width = 2 * width
+        self.width = width  # half of it each direction
         self.combine = nn.Linear(roles * self.width, self.width)
 
     def forward(
         self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None
     ) -> Memory:
-        """The states of each source (B, S, 2W), and their last ones combined."""
+        """The states of each source (B, S, W), and their last ones combined."""
         read = [
             reader(part, sources.lengths[:, role], generator=generator)
             for role, (reader, part) in enumerate(
@@ -59,6 +59,7 @@ class TransformerEncoder(nn.Module):
         )
         self.norm = nn.LayerNorm(width)
         self.dropout_rate = dropout_rate
+        initialise(self)
 
     def forward(
         self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None

@@ -18,6 +18,15 @@ def sinusoids(start: int, length: int, width: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(length, width)
 
 
+def initialise(layers: nn.Module) -> None:
+    """Larger weights than PyTorch's own: with those, layers begin as bystanders and learn late."""
+    for name, weight in layers.named_parameters():
+        if weight.dim() == 2:
+            nn.init.xavier_uniform_(weight)
+        elif name.endswith("bias"):
+            nn.init.zeros_(weight)
+
+
 class FeedForward(nn.Module):
     """Two linear maps with a nonlinearity between them."""
 

@@ -26,14 +26,19 @@ _LEFT_OUT = ("test", "tests", "testing", "_vendor", "idlelib", "lib2to3")
 Watch = Callable[[Sequence[Source]], Iterable[Source]]
 
 
-def cards(folder: Path, *, asked: str) -> Comparison:
-    """Hearthstone: train answers the cards of another split."""
+def read_splits(folder: Path, *names: str) -> list[list[Example]]:
+    """The cards of these splits of a folder."""
     found = hearthstone.splits(folder)
-    for name in ("train", asked):
+    for name in names:
         if name not in found:
             present = ", ".join(found) or "none"
             raise PairsError(f"{folder}: has no {name}_hs.in; splits that are there: {present}")
-    train, questions = read_pairs(found["train"]), read_pairs(found[asked])
+    return [read_pairs(found[name]) for name in names]
+
+
+def cards(folder: Path, *, asked: str) -> Comparison:
+    """Hearthstone: train answers the cards of another split."""
+    train, questions = read_splits(folder, "train", asked)
     return by_hold_out(train, Setting("hearthstone", asked, [(train, questions)], leave_out=False))
 
 

@@ -73,18 +73,24 @@ def _mean(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def write_results(path: Path, experiment: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Write results.json; settings measured in an earlier run and not in this one are kept."""
-    measured = {row.setting for row in rows}
+def write_results(
+    path: Path,
+    experiment: str,
+    rows: Sequence[Row],
+    *,
+    published: Sequence[Mapping[str, Any]] = (),
+) -> list[dict[str, Any]]:
+    """Write results.json; systems measured in an earlier run and not in this one are kept."""
+    measured = {(row.setting, row.system, row.split) for row in rows}
     earlier = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
-    kept = [row for row in earlier if row["setting"] not in measured]
+    kept = [row for row in earlier if (row["setting"], row["system"], row["split"]) not in measured]
     about = {
         "commit": _commit(),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "kind": platform.machine()},
     }
     all_rows = [*kept, *({**asdict(row), "commit": about["commit"]} for row in rows)]
-    results = {"experiment": experiment, **about, "rows": all_rows, "published": []}
+    results = {"experiment": experiment, **about, "rows": all_rows, "published": list(published)}
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -104,16 +110,20 @@ def _commit() -> str:
 
 
 def markdown_table(
-    rows: Sequence[Mapping[str, Any]], metrics: Mapping[str, str], *, is_brief: bool = False
+    rows: Sequence[Mapping[str, Any]],
+    metrics: Mapping[str, str],
+    *,
+    published: Sequence[Mapping[str, Any]] = (),
+    is_brief: bool = False,
 ) -> str:
     """The summary of results.json as a table: a row a system, the mean where there are seeds.
 
     A brief one leaves out sweeps, whose settings have a comma and a value after the name.
     """
     settings = list(dict.fromkeys(row["setting"] for row in rows))
-    by_system: dict[tuple[str, str], Mapping[str, Any]] = {}
+    by_system: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: settings.index(row["setting"])):
-        key = (row["setting"], row["system"])
+        key = (row["setting"], row["split"], row["system"])
         if is_brief and "," in row["setting"]:
             continue
         if key not in by_system or row["seed"] == "mean":
@@ -122,10 +132,19 @@ def markdown_table(
         "| setting | system | n | " + " | ".join(metrics.values()) + " |",
         "|---|---|---|" + "---|" * len(metrics),
     ]
-    for (setting, system), row in by_system.items():
+    for (setting, split, system), row in by_system.items():
         cells = [_cell(row, name) for name in metrics]
-        lines.append(f"| {setting} | {system} | {row['n']} | " + " | ".join(cells) + " |")
+        place = setting if split == "dev" or not published else f"{setting}, {split}"
+        lines.append(f"| {place} | {system} | {row['n']} | " + " | ".join(cells) + " |")
+    for row in published:
+        cells = [_published_cell(row, name) for name in metrics]
+        lines.append(f"| published, test | {row['system']} | 66 | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _published_cell(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return "–" if value is None else f"{value:.1f}"
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

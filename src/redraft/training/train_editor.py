@@ -48,6 +48,26 @@ class EditorConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
+def paper_config() -> EditorConfig:
+    """The sizes and the schedule of the paper's code on Hearthstone."""
+    return EditorConfig(
+        EditNetworkConfig(
+            architecture="lstm",
+            copying="positional",
+            slots=300,
+            word_width=300,
+            slot_width=100,
+            width=256,
+            encoder_layers=2,
+            decoder_layers=4,
+            dropout=0.0,
+        ),
+        EditNumberingConfig(splits_inputs=False),
+        augmentation=AugmentationConfig(identity=0.1, renumbered=0.0, hidden=0.0),
+        training=TrainingConfig(steps=3000, evaluate_every=500),
+    )
+
+
 def default_config(examples: int) -> EditorConfig:  # noqa: ARG001
     """For this many examples."""
     return EditorConfig()

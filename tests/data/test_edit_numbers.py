@@ -1,0 +1,281 @@
+"""Edit examples to numbers and back: known words, words met only here, and words hidden."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redraft.data.edit_numbers import (
+    LONGEST_FIELD,
+    LONGEST_OUTPUT,
+    EditNumbering,
+    EditNumberingConfig,
+    Tokens,
+)
+from redraft.data.example import Example
+from redraft.data.tokenizer import detokenize
+from redraft.data.vocabulary import END, SPECIAL, START, UNKNOWN
+from redraft.errors import ConfigError
+
+UNKNOWN_NUMBER, START_NUMBER, END_NUMBER = (SPECIAL.index(token) for token in (UNKNOWN, START, END))
+EVERY = EditNumberingConfig(min_count=1)
+
+CARDS = [
+    Example({"name": "draw card", "body": "draw a card"}, "draw(card)"),
+    Example({"name": "draw minion", "body": "draw a minion"}, "draw(minion)"),
+    Example({"name": "deal damage", "body": "deal to a minion"}, "deal(minion)"),
+    Example({"name": "deal card", "body": "deal a card"}, "deal(card)"),
+]
+LEARNED = EditNumbering.learn(CARDS, EditNumberingConfig())
+SIZE = len(LEARNED.vocabulary)
+
+texts = st.text() | st.text("abC_1 =(.,\n", max_size=40)
+
+
+def prototype(name: str, body: str, y: str, numbering: EditNumbering = LEARNED) -> Tokens:
+    return numbering.tokenize(Example({"name": name, "body": body}, y))
+
+
+def test_a_word_the_vocabulary_lacks_gets_the_same_number_wherever_it_stands() -> None:
+    x = [["draw", "zork"], ["zork", "quux"]]
+    found = Tokens([["quux", "a"], ["frob"]], ["frob", "(", "zork", ")"])
+    edit = LEARNED.number(x, [found], ["frob", "zork", "quux"])[0]
+    zork, quux, frob = range(SIZE, SIZE + 3)  # in the order in which they are met
+    number = LEARNED.vocabulary.number
+    assert edit.sources == [
+        [number("draw"), zork, END_NUMBER],
+        [zork, quux, END_NUMBER],
+        [quux, number("a"), END_NUMBER],
+        [frob, END_NUMBER],
+        [frob, number("("), zork, number(")"), END_NUMBER],
+    ]
+    assert edit.target == [START_NUMBER, frob, zork, quux, END_NUMBER]
+    assert edit.unknown == ["zork", "quux", "frob"]
+
+
+def test_all_prototypes_of_an_input_name_unknown_words_alike() -> None:
+    found = [prototype("a", "b", "zork frob"), prototype("a", "b", "frob quux"), None]
+    edits = LEARNED.number([["x1"], ["x2"]], found, ["quux", "frob", "zork"])
+    assert len({tuple(edit.target) for edit in edits}) == 1
+    assert len({tuple(edit.unknown) for edit in edits}) == 1
+    names = [LEARNED.words(edit.sources[-1][:-1], edit.unknown) for edit in edits]
+    assert names == [["zork", "frob"], ["frob", "quux"], []]
+    assert edits[0].sources[-1][1] == edits[1].sources[-1][0]
+    assert LEARNED.words(edits[0].target[1:-1], edits[0].unknown) == ["quux", "frob", "zork"]
+
+
+def test_a_word_of_the_output_that_was_not_read_is_unknown() -> None:
+    edit = LEARNED.number([["draw"], []], [None], ["draw", "zork", "card"])[0]
+    assert LEARNED.words(edit.target, edit.unknown) == [START, "draw", UNKNOWN, "card", END]
+    assert edit.unknown == []
+
+
+def test_without_a_prototype_its_sequences_are_only_their_ends() -> None:
+    edit = LEARNED.number([["draw"], ["a"]], [None])[0]
+    assert edit.sources[2:] == [[END_NUMBER]] * 3
+    assert edit.target == [START_NUMBER, END_NUMBER]
+
+
+def test_a_word_that_one_example_has_however_often_is_not_known() -> None:
+    own = Example({"name": "zork zork", "body": "zork"}, "zork(zork)")
+    numbering = EditNumbering.learn([*CARDS, own], EditNumberingConfig())
+    assert "zork" not in numbering.vocabulary
+    assert "draw" in numbering.vocabulary
+
+
+def test_a_word_of_one_input_and_another_output_is_not_known() -> None:
+    examples = [Example({"t": "zork"}, "a"), Example({"t": "b"}, "zork"), Example({"t": "c"}, "d")]
+    numbering = EditNumbering.learn(examples, EditNumberingConfig())
+    assert numbering.vocabulary.tokens == SPECIAL
+    assert numbering.written == len(SPECIAL)
+
+
+def test_counts_are_of_examples_and_not_of_places() -> None:
+    examples = [Example({"t": "a a a"}, "b b b"), Example({"t": "a"}, "b c")]
+    numbering = EditNumbering.learn(examples, EVERY)
+    counts = dict(zip(numbering.vocabulary.tokens, numbering.vocabulary.counts, strict=True))
+    assert (counts["a"], counts["b"], counts["c"]) == (2, 2, 1)
+
+
+def test_words_that_can_be_written_come_first() -> None:
+    tokens = LEARNED.vocabulary.tokens
+    assert set(tokens[len(SPECIAL) : LEARNED.written]) == {
+        *("draw", "deal", "(", ")", "card", "minion")
+    }
+    # by how many examples have them, ties by spelling
+    assert tokens[len(SPECIAL) : len(SPECIAL) + 2] == ("(", ")")
+    assert set(tokens[LEARNED.written :]) == {"a"}
+
+
+@given(st.lists(st.tuples(st.text("ab c", max_size=8), st.text("bc d", max_size=8)), min_size=1))
+def test_every_word_is_known_once_and_written_ones_are_those_of_outputs(
+    pairs: list[tuple[str, str]],
+) -> None:
+    numbering = EditNumbering.learn([Example({"t": x}, y) for x, y in pairs], EVERY)
+    tokens = numbering.vocabulary.tokens
+    assert len(set(tokens)) == len(tokens)
+    outputs = {token for _, y in pairs for token in numbering.tokenize_output(y)}
+    inputs = {token for x, _ in pairs for token in numbering.tokenize_input({"t": x})[0]}
+    assert set(tokens[: numbering.written]) == {*SPECIAL, *outputs}
+    assert set(tokens[numbering.written :]) == inputs - outputs
+
+
+def test_the_least_frequent_words_are_left_out_when_there_are_too_many() -> None:
+    config = EditNumberingConfig(min_count=1, max_written=2, max_read=3)
+    numbering = EditNumbering.learn(CARDS, config)
+    assert numbering.vocabulary.tokens == (*SPECIAL, "(", ")", "a", "card", "deal")
+    assert numbering.written == len(SPECIAL) + 2
+
+
+@settings(deadline=None)
+@given(texts, texts)
+def test_an_output_whose_tokens_are_known_is_spelled_again_from_its_numbers(x: str, y: str) -> None:
+    numbering = EditNumbering.learn([Example({"t": x}, y)], EVERY)
+    edit = numbering.number(
+        numbering.tokenize_input({"t": x}), [None], numbering.tokenize_output(y)
+    )
+    assert edit[0].unknown == []
+    assert detokenize(numbering.words(edit[0].target[1:-1], [])) == y
+
+
+@settings(deadline=None)
+@given(texts, texts)
+def test_an_output_whose_tokens_were_read_is_spelled_again_from_its_numbers(x: str, y: str) -> None:
+    nothing = EditNumbering.learn([Example({"t": ""}, "")], EVERY)
+    found = nothing.tokenize(Example({"t": x}, y))
+    edit = nothing.number([[]], [found], found.output)[0]
+    assert UNKNOWN_NUMBER not in edit.target
+    assert set(edit.target[1:-1]) <= set(edit.sources[-1])
+    assert detokenize(nothing.words(edit.target[1:-1], edit.unknown)) == y
+
+
+tokens = st.sampled_from(["draw", "card", "a", "(", "zork", "quux", "frob"])
+token_lists = st.lists(tokens, max_size=6)
+
+
+@given(token_lists, token_lists, token_lists, st.sets(tokens))
+def test_words_are_the_inverse_of_numbering(
+    x: list[str], y: list[str], output: list[str], hidden: set[str]
+) -> None:
+    edit = LEARNED.number([x, []], [Tokens([[], []], y)], output, hidden=hidden)[0]
+    assert LEARNED.words(edit.sources[0], edit.unknown) == [*x, END]
+    assert LEARNED.words(edit.sources[-1], edit.unknown) == [*y, END]
+    producible = {*x, *y, *(LEARNED.vocabulary.tokens if not hidden else ())}
+    producible |= set(LEARNED.vocabulary.tokens) - hidden
+    expected = [token if token in producible else UNKNOWN for token in output]
+    assert LEARNED.words(edit.target, edit.unknown) == [START, *expected, END]
+    assert len(set(edit.unknown)) == len(edit.unknown)
+    assert set(edit.unknown) == {t for t in (*x, *y) if t in hidden or t not in LEARNED.vocabulary}
+
+
+def test_a_hidden_word_is_numbered_as_if_it_were_not_known() -> None:
+    x, found = [["draw", "card"], []], Tokens([[], []], ["card", "draw"])
+    edit = LEARNED.number(x, [found], ["draw", "card", "minion"], hidden={"card", "minion"})[0]
+    draw = LEARNED.vocabulary.number("draw")
+    assert edit.unknown == ["card"]
+    assert edit.sources[0] == [draw, SIZE, END_NUMBER]
+    assert edit.sources[-1] == [SIZE, draw, END_NUMBER]
+    assert edit.target == [START_NUMBER, draw, SIZE, UNKNOWN_NUMBER, END_NUMBER]
+
+
+@pytest.mark.parametrize("longer", [-1, 0, 1, 50])
+def test_an_output_that_is_cut_has_no_end(longer: int) -> None:
+    output = ["draw"] * (LONGEST_OUTPUT + longer)
+    target = LEARNED.number([[], []], [None], output)[0].target
+    assert (target[-1] == END_NUMBER) == (longer <= 0)
+    assert target.count(LEARNED.vocabulary.number("draw")) == min(len(output), LONGEST_OUTPUT)
+
+
+@pytest.mark.parametrize("longer", [-1, 0, 1, 50])
+def test_what_is_read_is_cut_and_always_ends(longer: int) -> None:
+    output = ["draw"] * (LONGEST_OUTPUT + longer)
+    edit = LEARNED.number([[], []], [Tokens([[], []], output)])[0]
+    assert edit.sources[-1][-1] == END_NUMBER
+    assert len(edit.sources[-1]) == min(len(output), LONGEST_OUTPUT) + 1
+    field = LEARNED.tokenize_input({"name": "aB " * (LONGEST_FIELD + longer), "body": ""})[0]
+    assert len(field) == LONGEST_FIELD
+
+
+def test_an_identifier_is_followed_by_its_parts() -> None:
+    read = LEARNED.tokenize_input({"name": "maxCard_2 = x", "body": "__init__"})
+    assert read == [["maxCard_2", "max", "Card", "2", "=", "x"], ["__init__", "init"]]
+
+
+def test_identifiers_stay_whole_where_they_are_not_split() -> None:
+    numbering = EditNumbering.learn(CARDS, EditNumberingConfig(splits_inputs=False))
+    read = numbering.tokenize_input({"name": "maxCard_2 = x", "body": "__init__"})
+    assert read == [["maxCard_2", "=", "x"], ["__init__"]]
+
+
+def test_outputs_are_never_split() -> None:
+    assert LEARNED.tokenize_output("maxCard_2( x)") == ["maxCard_2", "(", " ", "x", ")"]
+
+
+def test_a_field_that_an_input_lacks_is_empty_and_others_are_not_read() -> None:
+    assert LEARNED.tokenize_input({"body": "a card", "cost": "3"}) == [[], ["a", "card"]]
+
+
+@pytest.mark.parametrize(
+    ("reads_input", "reads_output", "copyable"),
+    [
+        (True, True, [True, True, False, False, True]),
+        (True, False, [True, True, False, False]),
+        (False, True, [True, True, True]),
+        (False, False, [True, True]),
+    ],
+)
+def test_what_of_a_prototype_is_read_decides_the_sequences(
+    *, reads_input: bool, reads_output: bool, copyable: list[bool]
+) -> None:
+    config = EditNumberingConfig(
+        reads_prototype_input=reads_input, reads_prototype_output=reads_output
+    )
+    numbering = EditNumbering.learn(CARDS, config)
+    assert numbering.copyable == copyable
+    assert numbering.roles == len(copyable)
+    found = prototype("zork", "quux", "frob", numbering)
+    for each in (found, None):
+        assert len(numbering.number([["a"], []], [each])[0].sources) == len(copyable)
+    unknown = numbering.number([["a"], []], [found])[0].unknown
+    assert unknown == ["zork", "quux"] * reads_input + ["frob"] * reads_output
+
+
+def test_a_batch_is_padded_and_as_wide_as_its_highest_number() -> None:
+    edits = [
+        *LEARNED.number([["zork", "quux"], ["a"]], [None], ["zork"]),
+        *LEARNED.number([[], ["frob"]], [prototype("a", "a", "draw(card)")], ["draw", "frob"]),
+    ]
+    batch = LEARNED.batch(edits)
+    assert batch.width == SIZE + 2
+    assert [each.lengths.tolist() for each in batch.sources] == [
+        *([3, 1], [2, 2], [1, 2], [1, 2], [1, 5])
+    ]
+    assert batch.target.ids.tolist() == [[*edits[0].target, 0], edits[1].target]
+    highest = max(int(each.ids.max()) for each in batch.sources)
+    assert highest == batch.width - 1
+    assert torch.equal(batch.sources[0].ids[0], torch.tensor(edits[0].sources[0]))
+
+
+@pytest.mark.parametrize("config", [EditNumberingConfig(), EditNumberingConfig(3, 5, 7, False)])
+def test_a_saved_numbering_numbers_alike(config: EditNumberingConfig, tmp_path: Path) -> None:
+    numbering = EditNumbering.learn(CARDS, config)
+    numbering.save(tmp_path)
+    described = json.loads((tmp_path / "numbering.json").read_text())
+    loaded = EditNumbering.load(tmp_path / "vocabulary.txt", described, where="numbering.json")
+    assert loaded.vocabulary == numbering.vocabulary
+    assert (loaded.written, loaded.fields) == (numbering.written, numbering.fields)
+    assert loaded.config == config
+    x = numbering.tokenize_input({"name": "drawCard zork", "body": "a"})
+    assert loaded.tokenize_input({"name": "drawCard zork", "body": "a"}) == x
+    assert loaded.number(x, [None], ["zork"]) == numbering.number(x, [None], ["zork"])
+
+
+def test_settings_of_another_version_are_named(tmp_path: Path) -> None:
+    LEARNED.save(tmp_path)
+    described = json.loads((tmp_path / "numbering.json").read_text())
+    described["config"]["colour"] = "red"
+    with pytest.raises(ConfigError, match=r"^numbering\.json: unknown setting 'colour'; known"):
+        EditNumbering.load(tmp_path / "vocabulary.txt", described, where="numbering.json")

@@ -1,0 +1,351 @@
+"""Attention against a softmax in loops; encoders and decoders against what must not matter."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from redraft.data.sequences import Sequences
+from redraft.models.attention import Attended, Attention
+from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
+from redraft.models.encoder import LSTMEncoder, TransformerEncoder
+from redraft.models.memory import Memory, Sources
+from redraft.models.transformer import DecoderLayer, EncoderLayer, causal_mask, sinusoids
+
+INPUT, WIDTH, ROLES = 6, 8, 2
+KINDS = ["lstm", "transformer"]
+LENGTHS = ((3, 5), (1, 2), (4, 1))
+
+seeds = st.integers(0, 2**31)
+lengths_of_rows = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4)
+pieces_of_length = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+quick = settings(deadline=None, max_examples=25)
+
+
+def noise(*shape: int, seed: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def close(found: object, expected: object) -> None:
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+
+
+def attention_layer(heads: int, memory_width: int = INPUT) -> Attention:
+    torch.manual_seed(heads)
+    return Attention(WIDTH, memory_width, heads=heads).requires_grad_(False)
+
+
+@cache
+def encoder(kind: str) -> LSTMEncoder | TransformerEncoder:
+    torch.manual_seed(1)
+    made = (
+        LSTMEncoder(ROLES, INPUT, WIDTH, layers=2, dropout_rate=0.5)
+        if kind == "lstm"
+        else TransformerEncoder(ROLES, INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
+    )
+    return made.requires_grad_(False)
+
+
+@cache
+def decoder(kind: str) -> Decoder:
+    torch.manual_seed(2)
+    made = (
+        LSTMDecoder(ROLES, INPUT, WIDTH, WIDTH, layers=2, dropout_rate=0.5)
+        if kind == "lstm"
+        else TransformerDecoder(INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
+    )
+    return made.requires_grad_(False)
+
+
+def sources_of(lengths: Sequence[tuple[int, int]], *, wider: int = 0) -> Sources:
+    """Sources of these lengths; what their tokens are matters to no layer."""
+    columns = []
+    for column in zip(*lengths, strict=True):
+        ids = torch.zeros(len(lengths), max(column) + wider, dtype=torch.long)
+        columns.append(Sequences(ids, torch.tensor(column)))
+    return Sources.join(columns, [True, True])
+
+
+def fill(sources: Sources, width: int, seed: int) -> Tensor:
+    """Noise at all places: of a real one given by row, role and position, else by the seed."""
+    values = noise(*sources.ids.shape, width, seed=seed)
+    start = 0
+    for role, columns in enumerate(sources.widths):
+        for row, length in enumerate(sources.lengths[:, role].tolist()):
+            values[row, start : start + length] = noise(length, width, seed=100 * row + role)
+        start += columns
+    return values
+
+
+def memory_of(lengths: Sequence[tuple[int, int]], *, seed: int = 0, wider: int = 0) -> Memory:
+    sources = sources_of(lengths, wider=wider)
+    return Memory(sources, fill(sources, WIDTH, seed), noise(len(lengths), WIDTH, seed=7))
+
+
+def decode(
+    kind: str, embedded: Tensor, state: Memory | DecoderState
+) -> tuple[Tensor, DecoderState]:
+    start = decoder(kind).start(state) if isinstance(state, Memory) else state
+    states, after = decoder(kind)(embedded, start, generator=None)
+    return states, after
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+@quick
+@given(rows=st.integers(1, 3), length=st.integers(1, 4), places=st.integers(1, 5), seed=seeds)
+def test_attention_is_a_softmax_of_scaled_products(
+    heads: int, rows: int, length: int, places: int, seed: int
+) -> None:
+    layer = attention_layer(heads)
+    states, held = noise(rows, length, WIDTH, seed=seed), noise(rows, places, INPUT, seed=seed + 1)
+    mask = torch.rand(rows, length, places, generator=torch.Generator().manual_seed(seed)) < 0.6
+    mask[:, :, 0] = True
+    found = layer(states, layer.project(held), mask[:, None])
+    size = WIDTH // heads
+    keys, values = (held @ layer.key_value.weight.T + layer.key_value.bias).split(WIDTH, 2)
+    for row in range(rows):
+        for at in range(length):
+            query = layer.query.weight @ states[row, at] + layer.query.bias
+            gathered = []
+            for head in range(heads):
+                part = slice(head * size, (head + 1) * size)
+                scores = keys[row, :, part] @ query[part] / math.sqrt(size)
+                chances = scores.exp() * mask[row, at]
+                gathered.append((chances / chances.sum()) @ values[row, :, part])
+            expected = layer.out.weight @ torch.cat(gathered) + layer.out.bias
+            close(found[row, at], expected)
+
+
+def test_without_a_mask_every_place_counts() -> None:
+    layer = attention_layer(2)
+    states, attended = noise(2, 3, WIDTH, seed=1), layer.project(noise(2, 4, INPUT, seed=2))
+    everything = torch.ones(3, 4, dtype=torch.bool)
+    close(layer(states, attended, None), layer(states, attended, everything))
+
+
+def test_keys_and_values_joined_are_those_of_the_places_joined() -> None:
+    layer, held = attention_layer(2), noise(3, 5, INPUT, seed=3)
+    joined = layer.project(held[:, :2]).join(layer.project(held[:, 2:]))
+    whole = layer.project(held)
+    close((joined.keys, joined.values), (whole.keys, whole.values))
+
+
+def test_keys_and_values_of_some_rows_are_theirs() -> None:
+    layer, held, rows = attention_layer(2), noise(3, 5, INPUT, seed=3), torch.tensor([2, 0, 2])
+    chosen, alone = layer.project(held).select(rows), layer.project(held[rows])
+    close((chosen.keys, chosen.values), (alone.keys, alone.values))
+
+
+@given(st.integers(0, 50), st.integers(1, 9), st.integers(1, 8).map(lambda half: 2 * half))
+def test_a_position_has_the_same_vector_wherever_one_starts(
+    start: int, length: int, width: int
+) -> None:
+    found = sinusoids(start, length, width)
+    assert found.shape == (length, width)
+    assert torch.equal(found, sinusoids(0, start + length, width)[start:])
+
+
+@given(st.integers(0, 300), st.integers(1, 8).map(lambda half: 2 * half))
+def test_a_positions_vector_is_sines_and_cosines_of_slower_and_slower_turns(
+    place: int, width: int
+) -> None:
+    expected = []
+    for at in range(0, width, 2):
+        angle = place / 10_000 ** (at / width)
+        expected += [math.sin(angle), math.cos(angle)]
+    assert sinusoids(place, 1, width)[0].tolist() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_token_may_look_at_itself_and_at_those_before_it() -> None:
+    t, f = True, False
+    like = torch.zeros(0)
+    mask = causal_mask(2, 5, like)
+    assert mask is not None
+    assert mask.tolist() == [[t, t, t, t, f], [t, t, t, t, t]]
+    assert causal_mask(1, 5, like) is None
+
+
+@quick
+@given(pieces_of_length, seeds)
+def test_a_layer_with_earlier_tokens_kept_is_the_layer_over_all(
+    pieces: list[int], seed: int
+) -> None:
+    torch.manual_seed(3)
+    layer = DecoderLayer(WIDTH, heads=2, dropout_rate=0.5).requires_grad_(False)
+    states = noise(2, sum(pieces), WIDTH, seed=seed)
+    attended = layer.memory.project(noise(2, 4, WIDTH, seed=seed + 1))
+    mask = torch.tensor([[True, True, True, True], [True, False, True, False]])
+    earlier: Attended | None = None
+    parts = []
+    for piece in states.split(pieces, 1):
+        part, earlier = layer(piece, earlier, attended, mask, generator=None)
+        parts.append(part)
+    whole, seen = layer(states, None, attended, mask, generator=None)
+    close(torch.cat(parts, 1), whole)
+    assert earlier is not None
+    close((earlier.keys, earlier.values), (seen.keys, seen.values))
+
+
+def test_an_encoder_layer_looks_both_ways_but_at_no_padding() -> None:
+    torch.manual_seed(3)
+    layer = EncoderLayer(WIDTH, heads=2, dropout_rate=0.5).requires_grad_(False)
+    states, mask = noise(1, 4, WIDTH, seed=1), torch.tensor([[True, True, True, False]])
+    before = layer(states, mask, generator=None)
+    for place, reaches in ((0, [0, 1, 2, 3]), (2, [0, 1, 2, 3]), (3, [3])):
+        # scaled, for a shift of all values is what the norm takes out
+        changed = states.clone()
+        changed[:, place] *= -2
+        moved = (layer(changed, mask, generator=None) - before).abs().amax(2)[0] > 1e-6
+        assert moved.nonzero()[:, 0].tolist() == reaches
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(lengths=lengths_of_rows, wider=st.integers(1, 4), seed=seeds)
+def test_padding_changes_neither_the_encoded_places_nor_their_summary(
+    kind: str, lengths: list[tuple[int, int]], wider: int, seed: int
+) -> None:
+    memories = []
+    for sources in (sources_of(lengths), sources_of(lengths, wider=wider)):
+        memories.append(encoder(kind)(fill(sources, INPUT, seed), sources, generator=None))
+    narrow, wide = memories
+    close(wide.states[wide.sources.mask], narrow.states[narrow.sources.mask])
+    close(wide.summary, narrow.summary)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(lengths=lengths_of_rows)
+def test_a_row_is_encoded_alone_as_beside_others(kind: str, lengths: list[tuple[int, int]]) -> None:
+    sources = sources_of(lengths)
+    embedded = fill(sources, INPUT, seed=0)
+    together = encoder(kind)(embedded, sources, generator=None)
+    for row in range(len(lengths)):
+        chosen = torch.tensor([row])
+        own = sources.select(chosen)
+        alone = encoder(kind)(embedded[chosen], own, generator=None)
+        close(alone.states[own.mask], together.states[row][own.mask[0]])
+        close(alone.summary[0], together.summary[row])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_encoder_tells_its_sources_apart(kind: str) -> None:
+    sources = sources_of([(3, 3)])
+    embedded = noise(1, 3, INPUT, seed=1).repeat(1, 2, 1)
+    first, second = sources.apart(encoder(kind)(embedded, sources, generator=None).states)
+    assert ((first - second).abs().amax(2) > 1e-3).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(lengths=lengths_of_rows, pieces=pieces_of_length, seed=seeds)
+def test_reading_piece_by_piece_is_reading_all_at_once(
+    kind: str, lengths: list[tuple[int, int]], pieces: list[int], seed: int
+) -> None:
+    memory = memory_of(lengths)
+    embedded = noise(len(lengths), sum(pieces), INPUT, seed=seed)
+    state = decoder(kind).start(memory)
+    parts = []
+    for piece in embedded.split(pieces, 1):
+        part, state = decode(kind, piece, state)
+        parts.append(part)
+    whole, end = decode(kind, embedded, memory)
+    close(torch.cat(parts, 1), whole)
+    close(state.kept, end.kept)
+    assert state.length == end.length == sum(pieces)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(changed=st.integers(0, 5), seed=seeds)
+def test_a_later_token_leaves_earlier_states_as_they_were(
+    kind: str, changed: int, seed: int
+) -> None:
+    memory, embedded = memory_of(LENGTHS), noise(3, 6, INPUT, seed=seed)
+    before, _ = decode(kind, embedded, memory)
+    embedded[:, changed] += 1
+    after, _ = decode(kind, embedded, memory)
+    close(after[:, :changed], before[:, :changed])
+    assert ((after - before)[:, changed:].abs().amax(2) > 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(lengths=lengths_of_rows, wider=st.integers(1, 4), seed=seeds)
+def test_padding_of_the_sources_changes_no_state(
+    kind: str, lengths: list[tuple[int, int]], wider: int, seed: int
+) -> None:
+    embedded = noise(len(lengths), 4, INPUT, seed=seed)
+    narrow, _ = decode(kind, embedded, memory_of(lengths))
+    wide, _ = decode(kind, embedded, memory_of(lengths, seed=seed, wider=wider))
+    close(wide, narrow)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_real_place_of_the_memory_is_seen(kind: str) -> None:
+    memory, embedded = memory_of([(3, 5)]), noise(1, 2, INPUT, seed=1)
+    before, _ = decode(kind, embedded, memory)
+    for place in memory.sources.mask[0].nonzero()[:, 0].tolist():
+        states = memory.states.clone()
+        states[:, place] += 1
+        after, _ = decode(kind, embedded, replace(memory, states=states))
+        assert ((after - before).abs().amax(2) > 1e-6).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(rows=st.lists(st.integers(0, 2), min_size=1, max_size=5), seed=seeds)
+def test_going_on_with_some_rows_is_computing_those_rows(
+    kind: str, rows: list[int], seed: int
+) -> None:
+    memory, chosen = memory_of(LENGTHS), torch.tensor(rows)
+    first, second = noise(3, 3, INPUT, seed=seed), noise(len(rows), 2, INPUT, seed=seed + 1)
+    _, state = decode(kind, first, memory)
+    found, _ = decode(kind, second, state.select(chosen, same_memory=False))
+    _, alone = decode(kind, first[chosen], memory.select(chosen))
+    expected, _ = decode(kind, second, alone)
+    close(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_one_memory_can_change_places_without_it(kind: str) -> None:
+    memory = memory_of([LENGTHS[0]] * 3)
+    memory = memory.select(torch.zeros(3, dtype=torch.long))
+    first, second = noise(3, 3, INPUT, seed=1), noise(3, 2, INPUT, seed=2)
+    rows = torch.tensor([2, 0, 0])
+    _, state = decode(kind, first, memory)
+    kept, moved = (state.select(rows, same_memory=same) for same in (True, False))
+    assert kept.attended is state.attended
+    close(decode(kind, second, kept)[0], decode(kind, second, moved)[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_can_be_chosen_before_anything_was_read(kind: str) -> None:
+    memory, rows = memory_of(LENGTHS), torch.tensor([1, 1])
+    embedded = noise(2, 3, INPUT, seed=1)
+    found, _ = decode(kind, embedded, decoder(kind).start(memory).select(rows, same_memory=False))
+    close(found, decode(kind, embedded, memory.select(rows))[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_happens_only_where_randomness_is_given(kind: str) -> None:
+    sources = sources_of(LENGTHS)
+    embedded, start = fill(sources, INPUT, seed=0), decoder(kind).start(memory_of(LENGTHS))
+    read = noise(3, 4, INPUT, seed=1)
+
+    def both(seed: int | None) -> Tensor:
+        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        memory = encoder(kind)(embedded, sources, generator=generator)
+        states, _ = decoder(kind)(read, start, generator=generator)
+        return torch.cat([memory.states.flatten(), states.flatten()])
+
+    assert torch.equal(both(None), both(None))
+    assert torch.equal(both(1), both(1))
+    assert not torch.equal(both(1), both(2))
+    assert not torch.equal(both(1), both(None))
