@@ -14,7 +14,7 @@ PAIRS = [
 
 def main() -> None:
     """Fit a task retriever on 96 pairs and write the prompt for a new question."""
-    retriever = RetrieveAndEdit.fit(PAIRS, retriever="task").retriever
+    retriever = RetrieveAndEdit.fit(PAIRS, retriever="task", editor="verbatim").retriever
     question = "Sort the first 3 invoices"
     for prototype in retriever.retrieve([{"text": question}], k=4)[0]:
         print(f"Q: {prototype.example.x['text']}\nA: {prototype.example.y}\n")

@@ -22,7 +22,7 @@ def test_the_answer_names_the_example_it_was_made_from(examples: list[Example]) 
 
 
 def test_predictions_are_ranked_lists_without_duplicates(examples: list[Example]) -> None:
-    model = RetrieveAndEdit.fit([*examples, *examples])
+    model = RetrieveAndEdit.fit([*examples, *examples], retriever="lexical", editor="verbatim")
     ranked = model.predict(["max the first 3 items of decks", {"text": "sum cards"}], k=4)
     assert [len(candidates) for candidates in ranked] == [4, 4]
     assert ranked[0][0].output == "max(decks[:3])"
@@ -33,7 +33,7 @@ def test_predictions_are_ranked_lists_without_duplicates(examples: list[Example]
 
 
 def test_leaving_one_out_and_filtering_reach_the_retriever(examples: list[Example]) -> None:
-    model = RetrieveAndEdit.fit(examples)
+    model = RetrieveAndEdit.fit(examples, retriever="lexical", editor="verbatim")
     left_out = model.predict([examples[0].x], exclude=[examples[0]])[0][0]
     assert left_out.output != examples[0].y
     assert model.predict_one(examples[0].x, where={"verb": "max"}).output.startswith("max")
@@ -50,7 +50,7 @@ def test_an_ablation_is_a_composition(examples: list[Example]) -> None:
 def test_a_saved_model_answers_as_before(
     retriever: str, tmp_path: Path, examples: list[Example]
 ) -> None:
-    model = RetrieveAndEdit.fit(iter(examples), retriever=retriever)
+    model = RetrieveAndEdit.fit(iter(examples), retriever=retriever, editor="verbatim")
     model.save(tmp_path / "model")
     loaded = RetrieveAndEdit.load(tmp_path / "model")
     inputs = [example.x for example in examples[:20]]
@@ -62,8 +62,8 @@ def test_a_saved_model_answers_as_before(
 def test_a_model_directory_holds_only_readable_data(
     tmp_path: Path, examples: list[Example]
 ) -> None:
-    RetrieveAndEdit.fit(examples, retriever="bm25").save(tmp_path / "bm25")
-    RetrieveAndEdit.fit(examples).save(tmp_path / "lexical")
+    for name in ("bm25", "lexical"):
+        RetrieveAndEdit.fit(examples, retriever=name, editor="verbatim").save(tmp_path / name)
     kinds = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert kinds <= {".toml", ".json", ".jsonl", ".txt", ".safetensors", ".npy"}
 

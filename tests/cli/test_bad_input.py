@@ -99,7 +99,7 @@ def test_pairs_that_cannot_be_used_are_refused_by_evaluate(
     redraft: Run,
     examples: list[Example],
 ) -> None:
-    RetrieveAndEdit.fit(examples).save(tmp_path / "m")
+    RetrieveAndEdit.fit(examples, retriever="lexical", editor="verbatim").save(tmp_path / "m")
     out = tmp_path / "evaluation"
     assert_refused(redraft, expected, "evaluate", tmp_path / "m", make(tmp_path), "-o", out)
     assert not out.exists()
@@ -120,7 +120,7 @@ def alter(path: Path) -> None:
 def test_a_damaged_model_is_refused(
     damage: Callable[[Path], None], name: str, tmp_path: Path, redraft: Run, examples: list[Example]
 ) -> None:
-    RetrieveAndEdit.fit(examples).save(tmp_path / "model")
+    RetrieveAndEdit.fit(examples, retriever="lexical", editor="verbatim").save(tmp_path / "model")
     path = open_artifact(tmp_path / "model").path(name)
     damage(path)
     for verb in (["info"], ["predict"], ["retrieve"]):
@@ -145,7 +145,7 @@ def test_a_wrong_name_of_a_part_lists_the_right_ones(
 
 def test_inputs_that_do_not_fit_the_model_are_refused(tmp_path: Path, redraft: Run) -> None:
     cards = [Example({"name": "Wisp", "cost": "0"}, "Wisp()")]
-    RetrieveAndEdit.fit(cards).save(tmp_path / "cards")
+    RetrieveAndEdit.fit(cards, retriever="lexical", editor="verbatim").save(tmp_path / "cards")
     predict = ("predict", tmp_path / "cards")
     fields = """has fields; give them as JSON: '{"name": "…", "cost": "…"}'"""
     assert_refused(redraft, fields, *predict, "Wisp")

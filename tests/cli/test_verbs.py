@@ -19,6 +19,11 @@ def undocumented():
     return 1
 '''
 
+VERBATIM = ("--editor", "verbatim")
+FAST = ("--retriever", "lexical", *VERBATIM)
+BM25 = ("--retriever", "bm25", *VERBATIM)
+"""Parts that learn nothing."""
+
 
 def rows(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
@@ -26,13 +31,13 @@ def rows(text: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def model(tmp_path: Path, redraft: Run, pairs_file: Path) -> Path:
-    done = redraft("fit", pairs_file, "-o", tmp_path / "model")
+    done = redraft("fit", pairs_file, "-o", tmp_path / "model", *FAST)
     assert done.returncode == 0, done.stderr
     return tmp_path / "model"
 
 
 def test_fit_describes_the_model_it_wrote(tmp_path: Path, redraft: Run, pairs_file: Path) -> None:
-    done = redraft("fit", pairs_file, "-o", tmp_path / "model", "--retriever", "bm25")
+    done = redraft("fit", pairs_file, "-o", tmp_path / "model", *BM25)
     (facts,) = rows(done.stdout)
     assert (facts["retriever"], facts["editor"], facts["examples"]) == ("bm25", "verbatim", 60)
     assert rows(redraft("info", tmp_path / "model").stdout) == [facts]
@@ -41,7 +46,7 @@ def test_fit_describes_the_model_it_wrote(tmp_path: Path, redraft: Run, pairs_fi
 
 def test_fit_again_replaces_the_model(tmp_path: Path, model: Path, redraft: Run) -> None:
     (tmp_path / "small.jsonl").write_text('{"x": "a", "y": "b"}\n')
-    assert redraft("fit", tmp_path / "small.jsonl", "-o", model).returncode == 0
+    assert redraft("fit", tmp_path / "small.jsonl", "-o", model, *FAST).returncode == 0
     assert rows(redraft("info", model).stdout)[0]["examples"] == 1
 
 
@@ -241,7 +246,7 @@ def test_learned_retrievers_are_fitted_and_used(
     retriever: str, tmp_path: Path, redraft: Run, pairs_file: Path
 ) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)
-    arguments = ("fit", pairs_file, "-o", tmp_path / "model", "--retriever", retriever)
+    arguments = ("fit", pairs_file, "-o", tmp_path / "model", "--retriever", retriever, *VERBATIM)
     done = redraft(*arguments, "--config", tmp_path / "tiny.toml", "--seed", 3)
     assert done.returncode == 0, done.stderr
     assert "step 8 of 8" in done.stderr
@@ -272,7 +277,7 @@ def test_examples_are_added_and_removed_without_training(
 ) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)
     model = tmp_path / "model"
-    arguments = ("fit", pairs_file, "-o", model, "--retriever", retriever)
+    arguments = ("fit", pairs_file, "-o", model, "--retriever", retriever, *VERBATIM)
     assert redraft(*arguments, "--config", tmp_path / "tiny.toml").returncode == 0
     new = tmp_path / "new.jsonl"
     new.write_text(
@@ -296,7 +301,7 @@ def test_adding_other_fields_and_removing_everything_are_refused(
     assert "the fields of this model's input are: text" in redraft("add", model, new).stderr
     assert "say which examples: --where KEY=VALUE" in redraft("remove", model).stderr
     (tmp_path / "one.jsonl").write_text('{"x": "a", "y": "b", "meta": {"k": 1}}\n')
-    redraft("fit", tmp_path / "one.jsonl", "-o", tmp_path / "one")
+    redraft("fit", tmp_path / "one.jsonl", "-o", tmp_path / "one", *FAST)
     done = redraft("remove", tmp_path / "one", "--where", "k=1")
     assert done.returncode == 2
     assert "that would remove every example" in done.stderr

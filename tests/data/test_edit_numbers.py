@@ -163,8 +163,7 @@ def test_words_are_the_inverse_of_numbering(
     edit = LEARNED.number([x, []], [Tokens([[], []], y)], output, hidden=hidden)[0]
     assert LEARNED.words(edit.sources[0], edit.unknown) == [*x, END]
     assert LEARNED.words(edit.sources[-1], edit.unknown) == [*y, END]
-    producible = {*x, *y, *(LEARNED.vocabulary.tokens if not hidden else ())}
-    producible |= set(LEARNED.vocabulary.tokens) - hidden
+    producible = {*x, *y} | (set(LEARNED.vocabulary.tokens) - hidden)
     expected = [token if token in producible else UNKNOWN for token in output]
     assert LEARNED.words(edit.target, edit.unknown) == [START, *expected, END]
     assert len(set(edit.unknown)) == len(edit.unknown)

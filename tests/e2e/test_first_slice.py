@@ -23,6 +23,8 @@ def test_the_standard_librarys_own_functions_are_mined_split_fitted_and_scored(
             tmp_path / "model",
             "--retriever",
             "bm25",
+            "--editor",
+            "verbatim",
         ),
         ("evaluate", tmp_path / "model", tmp_path / "parts" / "test.jsonl", "-o", tmp_path / "out"),
     ]
@@ -55,7 +57,9 @@ def test_a_folder_of_cards_is_fitted_and_scored_by_every_scorer(
         )
         (tmp_path / f"{split}_hs.in").write_text(inputs)
         (tmp_path / f"{split}_hs.out").write_text(outputs)
-    assert redraft("fit", tmp_path / "train_hs.in", "-o", tmp_path / "model").returncode == 0
+    parts = ("--retriever", "lexical", "--editor", "verbatim")
+    fitted = redraft("fit", tmp_path / "train_hs.in", "-o", tmp_path / "model", *parts)
+    assert fitted.returncode == 0
     done = redraft("evaluate", tmp_path / "model", tmp_path / "dev_hs.in", "-o", tmp_path / "out")
     scores = json.loads(done.stdout)
     assert {"bleu_yin", "bleu_paper", "bleu_corpus", "exact", "exact_clean"} <= set(

@@ -65,7 +65,7 @@ def test_without_a_retriever_there_is_neither_map_nor_editability(tmp_path: Path
 def test_a_retriever_without_vectors_has_a_report_without_a_map(
     tmp_path: Path, examples: list[Example]
 ) -> None:
-    model = RetrieveAndEdit.fit(examples[10:], retriever="bm25")
+    model = RetrieveAndEdit.fit(examples[10:], retriever="bm25", editor="verbatim")
     assert isinstance(model.retriever, Bm25Retriever)
     predictions = model.predict([example.x for example in examples[:10]])
     evaluation = Evaluation.of(examples[:10], predictions)

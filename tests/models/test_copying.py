@@ -50,16 +50,16 @@ def pointer(slots: int, known: int) -> PointerCopying:
 def test_ends_padding_and_sources_that_only_are_read_cannot_be_copied() -> None:
     t, f = True, False
     assert join(EXAMPLE).copyable.tolist() == [
-        [t, t, t, f] + [f, f, f] + [t, t, t, f],
-        [t, f, f, f] + [f, f, f] + [t, t, f, f],
+        [*(t, t, t, f), *(f, f, f), *(t, t, t, f)],
+        [*(t, f, f, f), *(f, f, f), *(t, t, f, f)],
     ]
 
 
 def test_every_position_of_a_source_has_its_own_copy_token_up_to_the_limit() -> None:
     prepared = positional(2, 0, 3).prepare(memory(join(EXAMPLE)))
     assert prepared.tolist() == [
-        [1, 2, 0, 0] + [0, 0, 0] + [3, 4, 5, 0],
-        [1, 0, 0, 0] + [0, 0, 0] + [3, 4, 0, 0],
+        [*(1, 2, 0, 0), *(0, 0, 0), *(3, 4, 5, 0)],
+        [*(1, 0, 0, 0), *(0, 0, 0), *(3, 4, 0, 0)],
     ]
 
 

@@ -385,7 +385,7 @@ def test_rows_that_share_a_memory_leave_it_where_it_is() -> None:
 
 
 @that_copies
-def test_forty_steps_learn_to_copy_words_that_nobody_knew(architecture: str, copying: str) -> None:
+def test_thirty_steps_learn_to_copy_words_that_nobody_knew(architecture: str, copying: str) -> None:
     torch.manual_seed(0)
     config = replace(TINY, architecture=architecture, copying=copying, width=16, decoder_layers=1)
     model = EditNetwork(SIZES, replace(config, dropout=0.0, word_dropout=0.0))
@@ -396,12 +396,11 @@ def test_forty_steps_learn_to_copy_words_that_nobody_knew(architecture: str, cop
         for new, old in itertools.permutations(range(KNOWN, WIDTH), 2)
     ]
     seen, unseen = rows[::2], rows[1::2]
-    for _ in range(40):
+    for _ in range(30):
         optimiser.zero_grad()
         torch.autograd.backward(-model.log_likelihoods(batch_of(seen)).sum(1).mean())
         optimiser.step()
-    print(score(model, unseen))
-    assert (score(model, unseen) > -0.5).all()
+    assert (score(model, unseen) > -0.2).all()
 
 
 @pytest.mark.parametrize(

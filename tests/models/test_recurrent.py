@@ -245,7 +245,7 @@ def test_going_on_from_a_state_is_reading_all_at_once(
     inputs, code = noise(2, sum(pieces), WIDTH, seed=seed), noise(2, CODE, seed=seed + 1)
     state: tuple[Tensor, ...] = ()
     parts = []
-    for piece in inputs.split(pieces, 1):
+    for piece in torch.split(inputs, pieces, 1):
         part, state = network(piece, code, state=state, generator=None)
         parts.append(part)
     whole, end = network(inputs, code, generator=None)

@@ -108,7 +108,7 @@ def test_attention_is_a_softmax_of_scaled_products(
     mask[:, :, 0] = True
     found = layer(states, layer.project(held), mask[:, None])
     size = WIDTH // heads
-    keys, values = (held @ layer.key_value.weight.T + layer.key_value.bias).split(WIDTH, 2)
+    keys, values = (held @ layer.key_value.weight.T + layer.key_value.bias).chunk(2, 2)
     for row in range(rows):
         for at in range(length):
             query = layer.query.weight @ states[row, at] + layer.query.bias
@@ -183,7 +183,7 @@ def test_a_layer_with_earlier_tokens_kept_is_the_layer_over_all(
     mask = torch.tensor([[True, True, True, True], [True, False, True, False]])
     earlier: Attended | None = None
     parts = []
-    for piece in states.split(pieces, 1):
+    for piece in torch.split(states, pieces, 1):
         part, earlier = layer(piece, earlier, attended, mask, generator=None)
         parts.append(part)
     whole, seen = layer(states, None, attended, mask, generator=None)
@@ -252,7 +252,7 @@ def test_reading_piece_by_piece_is_reading_all_at_once(
     embedded = noise(len(lengths), sum(pieces), INPUT, seed=seed)
     state = decoder(kind).start(memory)
     parts = []
-    for piece in embedded.split(pieces, 1):
+    for piece in torch.split(embedded, pieces, 1):
         part, state = decode(kind, piece, state)
         parts.append(part)
     whole, end = decode(kind, embedded, memory)

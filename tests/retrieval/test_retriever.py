@@ -121,3 +121,41 @@ def test_nearest_is_a_stable_sort_of_what_is_allowed(
 def test_nearest_of_nothing_is_nothing(count: int) -> None:
     found = nearest(np.zeros((2, count), np.float32), 4, allowed=np.zeros(count, np.bool_))
     assert found.rows.shape == (2, 0)
+
+
+def test_the_weight_of_a_prototype_falls_with_its_distance() -> None:
+    retriever = LineRetriever([at(0.1), at(0.5)])
+    near, far = retriever.retrieve([{"text": "0"}], 2)[0]
+    assert near.log_weight == pytest.approx(-retriever.sharpness * near.distance)
+    assert near.log_weight - far.log_weight == pytest.approx(retriever.sharpness * 0.4, rel=1e-5)
+
+
+def test_stochastic_retrieval_draws_by_p_ret_without_replacement() -> None:
+    places = np.array([0.02, 0.1, 0.17, 0.3])
+    retriever = LineRetriever([at(float(place)) for place in places])
+    p_ret = np.exp(-retriever.sharpness * places)
+    p_ret /= p_ret.sum()
+    count = 4000
+    drawn = retriever.retrieve([{"text": "0"}] * count, 2, chance=np.random.default_rng(0))
+    ranks = {f"y{place}": rank for rank, place in enumerate(places)}
+    pairs = np.zeros((4, 4))
+    for first, second in drawn:
+        pairs[ranks[first.example.y], ranks[second.example.y]] += 1 / count
+    # the second is drawn from what the first has left
+    expected = p_ret[:, None] * p_ret[None] / (1 - p_ret[:, None])
+    np.fill_diagonal(expected, 0)
+    deviation = np.sqrt(expected * (1 - expected) / count)
+    assert (np.abs(pairs - expected) <= 4.5 * deviation).all()
+    assert (np.abs(pairs.sum(1) - p_ret) <= 4.5 * np.sqrt(p_ret * (1 - p_ret) / count)).all()
+
+
+def test_a_seed_draws_the_same_prototypes_and_all_of_them_if_few() -> None:
+    retriever = LineRetriever([at(place) for place in range(6)])
+    queries: list[Input] = [{"text": "1"}, {"text": "4"}]
+    one, other = (
+        retriever.retrieve(queries, 3, chance=np.random.default_rng(seed)) for seed in (7, 7)
+    )
+    assert one == other
+    (everything,) = retriever.retrieve(queries[:1], 50, chance=np.random.default_rng(0))
+    assert {found.example.y for found in everything} == {f"y{place}" for place in range(6)}
+    assert NoRetriever().retrieve(queries, 2, chance=np.random.default_rng(0)) == [[], []]

@@ -1,5 +1,6 @@
 """Attention with several heads, whose keys and values are projected once and can be kept."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -24,6 +25,26 @@ class Attended:
         return Attended(keys, torch.cat([self.values, later.values], dim=2))
 
 
+def rotate(vectors: Tensor, places: Tensor | None) -> Tensor:
+    """Vectors (B, H, T, D) turned in their planes by angles that grow with the place (T,).
+
+    The product of two turned vectors depends on how far apart their places are, and on nothing
+    else of them (Su et al. 2021): what stands a few tokens back looks alike everywhere.
+    """
+    if places is None:
+        return vectors
+    half = vectors.shape[3] // 2
+    steps = torch.arange(half, device=vectors.device) / half
+    angles = places.to(vectors.device)[:, None] * torch.exp(-math.log(_SLOWEST) * steps)
+    cosine, sine = angles.cos(), angles.sin()  # (T, D/2)
+    left, right = vectors[..., :half], vectors[..., half:]
+    return torch.cat([left * cosine - right * sine, right * cosine + left * sine], dim=3)
+
+
+_SLOWEST = 1_000.0
+"""Tokens for a radian in the slowest plane."""
+
+
 class Attention(nn.Module):
     """Scaled dot products of states with a memory."""
 
@@ -34,14 +55,23 @@ class Attention(nn.Module):
         self.key_value = nn.Linear(memory_width, 2 * width)
         self.out = nn.Linear(width, width)
 
-    def project(self, memory: Tensor) -> Attended:
-        """Keys and values of a memory (B, S, M)."""
+    def project(self, memory: Tensor, places: Tensor | None = None) -> Attended:
+        """Keys and values of a memory (B, S, M), the keys turned by their places (S,)."""
         keys, values = self.key_value(memory).chunk(2, dim=2)
-        return Attended(self._split(keys), self._split(values))
+        return Attended(rotate(self._split(keys), places), self._split(values))
 
-    def forward(self, states: Tensor, attended: Attended, mask: Tensor | None) -> Tensor:
-        """What each state (B, T, D) gathers; the mask broadcasts to (B, H, T, S)."""
-        queries = self._split(self.query(states))
+    def forward(
+        self,
+        states: Tensor,
+        attended: Attended,
+        mask: Tensor | None,
+        places: Tensor | None = None,
+    ) -> Tensor:
+        """What each state (B, T, D) gathers; the mask broadcasts to (B, H, T, S).
+
+        Where keys were turned by their places, the queries must be turned by theirs (T,).
+        """
+        queries = rotate(self._split(self.query(states)), places)
         gathered = functional.scaled_dot_product_attention(
             queries, attended.keys, attended.values, attn_mask=mask
         )

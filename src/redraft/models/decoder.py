@@ -15,7 +15,7 @@ from redraft.models.attention import Attended, Attention
 from redraft.models.dropout import dropout
 from redraft.models.memory import Memory
 from redraft.models.recurrent import ResidualLSTM
-from redraft.models.transformer import DecoderLayer, initialise, sinusoids
+from redraft.models.transformer import DecoderLayer, initialise
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,6 @@ class DecoderState:
     masks: tuple[Tensor, ...]  # each (B, S)
     summary: Tensor  # (B, D)
     kept: tuple[Tensor, ...] = ()  # changes with every token
-    length: int = 0
 
     def select(self, rows: Tensor, *, same_memory: bool) -> "DecoderState":
         """The state of some rows; the memory is left alone if every row keeps its own."""
@@ -105,7 +104,7 @@ class LSTMDecoder(Decoder):
         ]
         states = torch.tanh(self.combine(torch.cat([top, *gathered], 2)))
         states = dropout(states, self.dropout_rate, generator=generator)
-        return states, replace(state, kept=kept, length=state.length + embedded.shape[1])
+        return states, replace(state, kept=kept)
 
 
 class TransformerDecoder(Decoder):
@@ -135,13 +134,10 @@ class TransformerDecoder(Decoder):
         self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
     ) -> tuple[Tensor, DecoderState]:
         """Keys and values of the tokens are kept for those to come."""
-        length = embedded.shape[1]
-        places = sinusoids(state.length, length, self.width).to(embedded.device)
-        states = dropout(self.read(embedded) + places, self.dropout_rate, generator=generator)
+        states = dropout(self.read(embedded), self.dropout_rate, generator=generator)
         kept: list[Tensor] = []
         for at, (layer, attended) in enumerate(zip(self.layers, state.attended, strict=True)):
             earlier = Attended(*state.kept[2 * at : 2 * at + 2]) if state.kept else None
             states, seen = layer(states, earlier, attended, state.masks[0], generator=generator)
             kept += [seen.keys, seen.values]
-        after = replace(state, kept=tuple(kept), length=state.length + length)
-        return self.norm(states), after
+        return self.norm(states), replace(state, kept=tuple(kept))

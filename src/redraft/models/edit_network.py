@@ -90,11 +90,6 @@ class EditNetwork(nn.Module):
         self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
         self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
         self.write = nn.Linear(self.decoder.width, sizes.written)
-        for embedding in (self.words, self.slots):
-            # small at first: a word that is seen a few times must still find its place
-            nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
-            with torch.no_grad():
-                embedding.weight[0] = 0.0
 
     def encode(self, batch: EditBatch, *, generator: torch.Generator | None) -> EditState:
         """The state before the first token."""

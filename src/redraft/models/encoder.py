@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from redraft.models.dropout import dropout
 from redraft.models.memory import Memory, Sources
 from redraft.models.recurrent import BidirectionalLSTM
-from redraft.models.transformer import EncoderLayer, initialise, sinusoids
+from redraft.models.transformer import EncoderLayer, initialise
 
 
 class LSTMEncoder(nn.Module):
@@ -65,14 +65,14 @@ class TransformerEncoder(nn.Module):
         self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None
     ) -> Memory:
         """The states of all places (B, S, W), and their mean."""
-        places = torch.cat([sinusoids(0, each, self.width) for each in sources.widths])
+        places = torch.cat([torch.arange(each, device=embedded.device) for each in sources.widths])
         roles = self.roles.weight.repeat_interleave(
             torch.tensor(sources.widths, device=embedded.device), 0
         )
-        states = self.read(embedded) + places.to(embedded.device) + roles
+        states = self.read(embedded) + roles
         states = dropout(states, self.dropout_rate, generator=generator)
         for layer in self.layers:
-            states = layer(states, sources.mask, generator=generator)
+            states = layer(states, sources.mask, places, generator=generator)
         states = self.norm(states)
         real = sources.mask[:, :, None]
         return Memory(sources, states, (states * real).sum(1) / real.sum(1))

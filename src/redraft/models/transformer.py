@@ -1,21 +1,11 @@
 """Pre-norm Transformer layers, for an encoder and, with a cache, for a decoder."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from redraft.models.attention import Attended, Attention
 from redraft.models.dropout import dropout
-
-
-def sinusoids(start: int, length: int, width: int) -> Tensor:
-    """Fixed vectors of the positions from `start` on: (T, D)."""
-    places = torch.arange(start, start + length, dtype=torch.float32)[:, None]
-    rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
-    angles = places * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(length, width)
 
 
 def initialise(layers: nn.Module) -> None:
@@ -51,10 +41,13 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(width)
         self.dropout_rate = dropout_rate
 
-    def forward(self, states: Tensor, mask: Tensor, *, generator: torch.Generator | None) -> Tensor:
-        """New states (B, S, D); the mask (B, S) is True at real places."""
+    def forward(
+        self, states: Tensor, mask: Tensor, places: Tensor, *, generator: torch.Generator | None
+    ) -> Tensor:
+        """New states (B, S, D); the mask (B, S) is True at real tokens, which stand at places."""
         normed = self.norms[0](states)
-        read = self.attention(normed, self.attention.project(normed), mask[:, None, None])
+        seen = self.attention.project(normed, places)
+        read = self.attention(normed, seen, mask[:, None, None], places)
         states = states + dropout(read, self.dropout_rate, generator=generator)
         read = self.feed_forward(self.norms[1](states))
         return states + dropout(read, self.dropout_rate, generator=generator)
@@ -83,9 +76,12 @@ class DecoderLayer(nn.Module):
         """New states (B, T, D) of tokens after the earlier ones, and the earlier ones with them."""
         rate = self.dropout_rate
         normed = self.norms[0](states)
-        own = self.before.project(normed)
+        start = 0 if earlier is None else earlier.keys.shape[2]
+        places = torch.arange(start, start + states.shape[1], device=states.device)
+        own = self.before.project(normed, places)
         seen = own if earlier is None else earlier.join(own)
-        read = self.before(normed, seen, causal_mask(states.shape[1], seen.keys.shape[2], states))
+        before = causal_mask(states.shape[1], seen.keys.shape[2], states)
+        read = self.before(normed, seen, before, places)
         states = states + dropout(read, rate, generator=generator)
         read = self.memory(self.norms[1](states), memory, mask[:, None, None])
         states = states + dropout(read, rate, generator=generator)

@@ -2,10 +2,13 @@
 
 import random
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from redraft.data.edit_numbers import Tokens
+
+RARE = 10
+"""A word that at most this many examples have is more likely a name than a part of the language."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -15,8 +18,8 @@ class AugmentationConfig:
     """Chances: of an example, of an example, of a word.
 
     `identity`: it is its own prototype, as in the paper. `renumbered`: the numbers that its input
-    and its output share are exchanged for others, in both. `hidden`: a word that they share is
-    hidden, so that it must be copied.
+    and its output share are exchanged for others, in both. `hidden`: a word that they share, and few
+    examples have, is hidden, so that it must be copied.
     """
 
     identity: float = 0.1
@@ -47,10 +50,12 @@ def renumber(example: Tokens, pool: Sequence[str], chance: random.Random) -> Tok
     return Tokens(fields, _exchange(example.output, exchanged))
 
 
-def hide(example: Tokens, rate: float, chance: random.Random) -> set[str]:
-    """Words that x and y share, each with the same chance."""
+def hide(
+    example: Tokens, rare: Container[str], rate: float, chance: random.Random
+) -> set[str]:
+    """Rare words that x and y share, each with the same chance."""
     shared = sorted(_input(example).intersection(example.output))
-    return {word for word in shared if chance.random() < rate}
+    return {word for word in shared if word in rare and chance.random() < rate}
 
 
 def _input(example: Tokens) -> set[str]:

@@ -15,6 +15,7 @@ from redraft.data.sequences import bucket
 from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig
 from redraft.training.augmentation import (
+    RARE,
     AugmentationConfig,
     hide,
     renumber,
@@ -95,6 +96,9 @@ class EditorTask(Task):
         self.judge = judge
         self.tokens = {each.identity: editor.numbering.tokenize(each) for each in examples}
         self.numbers = sorted(set().union(*map(shared_numbers, self.tokens.values())))
+        words = editor.numbering.vocabulary
+        known = zip(words.tokens, words.counts, strict=True)
+        self.rare = {word for word, count in known if count <= RARE}
         self.rows: list[EditNumbers] = []
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
@@ -118,7 +122,7 @@ class EditorTask(Task):
             found = tokens
         if chance.random() < augmentation.renumbered:
             tokens = renumber(tokens, self.numbers, chance)
-        hidden = hide(tokens, augmentation.hidden, chance)
+        hidden = hide(tokens, self.rare, augmentation.hidden, chance)
         numbering = self.editor.numbering
         return numbering.number(tokens.fields, [found], tokens.output, hidden=hidden)[0]
 

@@ -1,0 +1,105 @@
+"""Completions: what goes on after a prefix, of the editor that learned and of texts alone."""
+
+import pytest
+import torch
+
+from redraft.data.tokenizer import Tokenizer
+from redraft.editing.completion import Completion, align, continuation, readable_prefix
+from redraft.editing.neural_editor import NeuralEditor
+from tests.greetings import greeter
+
+X = {"text": "greet Zorblax"}
+WHOLE = 'print("hello Zorblax")'
+
+
+@pytest.mark.parametrize("prefix", ["", "print", 'print("', 'print("hello', 'print("hello '])
+def test_the_best_completion_leads_to_the_whole_output(prefix: str) -> None:
+    found = greeter().complete_one(X, prefix, k=3)
+    assert len(found) == 3
+    assert prefix + found[0].text == WHOLE
+    assert found[0].text.lstrip().startswith(found[0].token)
+    log_probs = [completion.log_prob for completion in found]
+    assert log_probs == sorted(log_probs, reverse=True)
+    assert len({completion.token for completion in found}) == 3
+
+
+def test_after_the_whole_output_comes_nothing() -> None:
+    best = greeter().complete_one(X, WHOLE)[0]
+    assert (best.token, best.text) == ("", "")
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("prefix", ["", 'print("hello', "something(else)", 'print("hello Nobody'])
+def test_the_best_token_is_the_networks_own(prefix: str) -> None:
+    model = greeter()
+    editor = model.editor
+    assert isinstance(editor, NeuralEditor)
+    numbering = editor.numbering
+    (found,) = model.retriever.retrieve([X])
+    typed = numbering.tokenize_output(prefix)
+    prototypes = [numbering.tokenize(found[0].example)]
+    (row,) = numbering.number(numbering.tokenize_input(X), prototypes, typed)
+    batch = editor.batch([row])
+    state = editor.network.encode(batch, generator=None)
+    states, state = editor.network.read(state, batch.target.ids[:, :-1])  # all but the end
+    expected = editor.network.next_tokens(states[:, -1:], state)[0, 0]
+    best = model.complete_one(X, prefix, k=1)[0]
+    (word,) = numbering.words([int(expected.argmax())], row.unknown)
+    assert best.token == ("" if word == "<end>" else word)
+    assert best.log_prob == pytest.approx(expected.max().item(), abs=1e-4)
+    assert best.prototype == found[0]
+
+
+def test_inputs_are_completed_one_by_one_in_their_order() -> None:
+    model = greeter()
+    together = model.complete(["greet Zorblax", "greet Quux"], ['print("hello', ""], k=2)
+    assert together == [
+        model.complete_one("greet Zorblax", 'print("hello', k=2),
+        model.complete_one("greet Quux", "", k=2),
+    ]
+
+
+def test_a_completion_stops_at_the_end_of_the_line() -> None:
+    tokens = Tokenizer().tokenize("a = 1\nb = 2")
+    assert continuation("a =", readable_prefix(Tokenizer().tokenize("a =")), tokens[2:4]) == " 1\n"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "tokens", "expected"),
+    [
+        ("return", ["sum", "("], " sum("),
+        ("return ", ["sum", "("], "sum("),
+        ("f(", ["x", ")"], "x)"),
+        ("f( ", ["x", ")"], "x)"),  # a space where none belongs stays
+        ("", ["x"], "x"),
+        ("x", [], ""),
+    ],
+)
+def test_the_text_goes_on_after_what_was_typed(
+    prefix: str, tokens: list[str], expected: str
+) -> None:
+    assert continuation(prefix, readable_prefix(Tokenizer().tokenize(prefix)), tokens) == expected
+
+
+@pytest.mark.parametrize(
+    ("prefix", "output", "expected"),
+    [
+        ("a b", "a b c", 2),
+        ("z b", "a b c", 2),
+        ("b", "b x b y", 1),
+        ("q q b", "b x b y", 3),
+        ("z", "a b c", 1),
+        ("z z z z", "a b", 2),
+        ("", "a b", 0),
+        ("a", "", 0),
+    ],
+)
+def test_an_output_goes_on_behind_the_longest_run_that_ends_the_prefix(
+    prefix: str, output: str, expected: int
+) -> None:
+    assert align(prefix.split(), output.split()) == expected
+
+
+def test_a_completion_as_json() -> None:
+    row = Completion("x", "x)", -0.25, None).to_json()
+    assert row == {"token": "x", "text": "x)", "log_prob": -0.25, "prototype": None}

@@ -1,0 +1,80 @@
+"""Fitting: what is held out, what it is used for, and where it ends up."""
+
+from redraft import Example, RetrieveAndEdit
+from redraft.editing.neural_editor import NeuralEditor
+from redraft.fitting import FitOptions, Parts, editor_config, retriever_config
+from redraft.training.loop import Report
+from tests.greetings import NAMES, greeting, settings
+
+GREETINGS = [greeting(name) for name in NAMES]
+FEW = FitOptions(settings(4))
+
+
+def confidence(model: RetrieveAndEdit) -> object:
+    assert isinstance(model.editor, NeuralEditor)
+    return model.editor.confidence
+
+
+def fit(examples: list[Example], options: FitOptions) -> RetrieveAndEdit:
+    return RetrieveAndEdit.fit(examples, retriever="lexical", options=options)
+
+
+def test_what_was_held_out_is_retrieved_from_in_the_end() -> None:
+    parts = Parts.of(GREETINGS, FEW)
+    assert len(parts.dev) == 3
+    model = fit(GREETINGS, FEW)
+    assert {each.identity for each in model.retriever.examples} == {
+        each.identity for each in GREETINGS
+    }
+    assert len(model.retriever.examples) == len(GREETINGS)
+    for held_out in parts.dev:
+        assert model.retriever.retrieve([held_out.x])[0][0].example == held_out
+
+
+def test_confidence_takes_twenty_examples() -> None:
+    assert confidence(fit(GREETINGS[:20], FEW)) is not None
+    assert confidence(fit(GREETINGS[:19], FEW)) is None
+    assert Parts.of(GREETINGS[:19], FEW).dev == []
+
+
+def test_the_users_own_dev_is_used_and_does_not_join() -> None:
+    options = FitOptions(settings(4), dev=GREETINGS[:2])
+    assert Parts.of(GREETINGS[2:], options) == Parts(GREETINGS[2:], GREETINGS[:2])
+    model = fit(GREETINGS[2:], options)
+    assert model.retriever.examples == GREETINGS[2:]
+    assert len(confidence(model).held_out) == 2  # type: ignore[attr-defined]
+
+
+def test_an_empty_dev_holds_out_nothing() -> None:
+    model = fit(GREETINGS, FitOptions(settings(4), dev=[]))
+    assert model.retriever.examples == GREETINGS
+    assert confidence(model) is None
+
+
+def test_the_parts_are_the_same_whatever_the_seed() -> None:
+    one, other = (Parts.of(GREETINGS, FitOptions(seed=seed)) for seed in (0, 1))
+    assert one == other
+
+
+def test_settings_reach_the_training_and_are_told_before_it() -> None:
+    told: list[str] = []
+    heard: list[Report] = []
+    fit(GREETINGS[:5], FitOptions(settings(3), observer=heard.append, tell=told.append))
+    assert [(report.step, report.steps) for report in heard] == [(1, 3), (2, 3), (3, 3)]
+    assert len(told) == 1
+    assert told[0].startswith("editor: at most 3 steps of 10; architecture transformer")
+
+
+def test_a_budget_is_shared_and_what_the_user_sets_comes_first() -> None:
+    options = FitOptions({"editor": {"training": {"budget": 7.0}}}, budget=100.0, seed=5)
+    retriever, editor = retriever_config(30, options), editor_config(30, options)
+    assert (retriever.training.budget, editor.training.budget) == (20.0, 7.0)
+    assert retriever.training.seed == editor.training.seed == 5
+    assert editor_config(30, FitOptions(budget=100.0)).training.budget == 80.0
+
+
+def test_a_model_without_a_retriever_reads_no_prototype() -> None:
+    model = RetrieveAndEdit.fit(GREETINGS[:5], retriever="none", options=FEW)
+    assert isinstance(model.editor, NeuralEditor)
+    assert model.editor.numbering.roles == 1
+    assert model.predict_one("greet Ada").prototype is None

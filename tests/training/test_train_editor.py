@@ -1,0 +1,143 @@
+"""Training the editor: its edit examples, its choice of weights, and stops that change nothing."""
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from redraft import Example
+from redraft.config import override
+from redraft.data.edit_numbers import EditNumbering, EditNumberingConfig
+from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
+from redraft.errors import ModelError, TrainingInterrupted
+from redraft.models.edit_network import EditNetworkConfig
+from redraft.retrieval.lexical import LexicalRetriever
+from redraft.training.augmentation import AugmentationConfig
+from redraft.training.loop import Report
+from redraft.training.prototypes import Draws, PrototypeSource, TopPrototypes
+from redraft.training.train_editor import EditorConfig, EditorTask, Judge, train_editor
+from tests.greetings import NAMES, greeting, settings
+
+GREETINGS = [greeting(name) for name in NAMES]
+CONFIG = override(EditorConfig(), settings(12)["editor"], where="test")
+
+
+class NextOne(PrototypeSource):
+    """The prototype of every example is the one after it; or there is none."""
+
+    def __init__(self, examples: Sequence[Example], *, has_any: bool = True) -> None:
+        self.examples, self.has_any = examples, has_any
+
+    def draw(self, *, seed: int) -> Draws:  # noqa: ARG002
+        shifted = [*self.examples[1:], self.examples[0]]
+        return shifted if self.has_any else [None] * len(shifted)
+
+
+def task(source: PrototypeSource, examples: Sequence[Example], **chances: float) -> EditorTask:
+    numbering = EditNumbering.learn(examples, EditNumberingConfig())
+    network = EditNetworkConfig(word_width=8, slot_width=4, width=8, heads=2)
+    editor = NeuralEditor.build(numbering, network, DecodingConfig())
+    none = AugmentationConfig(identity=0.0, renumbered=0.0, hidden=0.0)
+    return EditorTask(editor, examples, source, replace(none, **chances), judge=lambda _: {})
+
+
+def share_of_identities(editing: EditorTask) -> float:
+    """How many edit examples have their own output as y', of all epochs."""
+    found = []
+    for seed in range(20):
+        editing.batches(8, seed=seed)
+        found += [row.sources[-1] == row.target[1:] for row in editing.rows]
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
+def test_as_many_examples_are_their_own_prototypes_as_were_asked_for(share: float) -> None:
+    editing = task(NextOne(GREETINGS), GREETINGS, identity=share)
+    # four deviations of a mean of 600
+    assert share_of_identities(editing) == pytest.approx(
+        share, abs=4 * (share * (1 - share) / 600) ** 0.5
+    )
+
+
+def test_without_prototypes_there_is_no_identity() -> None:
+    editing = task(NextOne(GREETINGS, has_any=False), GREETINGS, identity=1.0)
+    assert share_of_identities(editing) == 0
+
+
+def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed() -> None:
+    editing = task(NextOne(GREETINGS), GREETINGS, identity=0.5, hidden=0.5)
+    batches = editing.batches(8, seed=3)
+    rows = list(editing.rows)
+    assert sorted(row for batch in batches for row in batch) == list(range(len(GREETINGS)))
+    editing.batches(8, seed=4)
+    assert editing.rows != rows
+    assert editing.batches(8, seed=3) == batches
+    assert editing.rows == rows
+
+
+def test_a_hidden_word_is_a_number_of_its_own_wherever_it_stands() -> None:
+    examples = [
+        Example({"text": f"{verb} the item {name}"}, f"{verb}(item, {name})")
+        for verb in ("pick", "drop")
+        for name in ("apple", "pear")
+    ]
+    shown, hidden = (task(NextOne(examples), examples, hidden=rate) for rate in (0.0, 1.0))
+    known = len(shown.editor.numbering.vocabulary)
+    for editing, has_unknown in ((shown, False), (hidden, True)):
+        editing.batches(4, seed=0)
+        for example, row in zip(examples, editing.rows, strict=True):
+            assert (max(row.target) >= known) is has_unknown
+            words = editing.editor.numbering.words(row.target[1:-1], row.unknown)
+            assert words == editing.editor.numbering.tokenize_output(example.y)
+
+
+def train_it(
+    folder: Path, judge: Judge = lambda _: {}, *, stop: int = 0, config: EditorConfig = CONFIG
+) -> NeuralEditor:
+    def interrupt(report: Report) -> None:
+        if report.step == stop:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    source = TopPrototypes(LexicalRetriever.build(GREETINGS), GREETINGS, 3)
+    return train_editor(GREETINGS, source, config, judge=judge, folder=folder, observer=interrupt)
+
+
+def same_weights(one: NeuralEditor, other: NeuralEditor) -> bool:
+    pair = (one.network.state_dict(), other.network.state_dict())
+    return all(torch.equal(tensor, pair[1][name]) for name, tensor in pair[0].items())
+
+
+def test_a_training_stopped_anywhere_and_resumed_ends_with_the_same_weights(tmp_path: Path) -> None:
+    whole = train_it(tmp_path / "whole")
+    for stop in (1, 4, 11):
+        folder = tmp_path / str(stop)
+        with pytest.raises(TrainingInterrupted, match=f"stopped at step {stop} of 12"):
+            train_it(folder, stop=stop)
+        assert same_weights(train_it(folder), whole)
+    assert not same_weights(whole, train_it(tmp_path / "other", config=with_seed(1)))
+
+
+def with_seed(seed: int) -> EditorConfig:
+    return replace(CONFIG, training=replace(CONFIG.training, seed=seed))
+
+
+def test_a_training_of_other_settings_is_not_gone_on_with(tmp_path: Path) -> None:
+    train_it(tmp_path)
+    with pytest.raises(ModelError, match="other pairs or settings"):
+        train_it(tmp_path, config=with_seed(1))
+
+
+def test_without_figures_the_last_weights_are_taken(tmp_path: Path) -> None:
+    training = replace(CONFIG.training, evaluate_every=3)
+    config = replace(CONFIG, training=training)
+    steps = iter(range(100))
+    rising = train_it(tmp_path / "a", lambda _: {"figure": float(next(steps))}, config=config)
+    falling = train_it(tmp_path / "b", lambda _: {"figure": -float(next(steps))}, config=config)
+    none = train_it(tmp_path / "c", config=config)
+    assert same_weights(none, rising)
+    assert not same_weights(none, falling)
+    assert not none.network.training
