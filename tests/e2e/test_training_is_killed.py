@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from redraft.artifact import open_artifact
 from tests.conftest import Run
 
@@ -22,14 +24,31 @@ steps = 60
 batch_size = 8
 evaluate_every = 2
 save_seconds = 0.0
+[editor.network]
+word_width = 16
+slot_width = 8
+width = 16
+encoder_layers = 1
+decoder_layers = 1
+heads = 2
+[editor.decoding]
+max_length = 12
+[editor.training]
+steps = 24
+batch_size = 16
+evaluate_every = 2
+patience = 0
+save_seconds = 0.0
 """
+RETRIEVER = ("--retriever", "task", "--editor", "verbatim")
+EDITOR = ("--retriever", "lexical", "--editor", "neural")
 COMMAND = [sys.executable, "-c", "from redraft.cli.app import main; main()"]
 
 
-def fit_arguments(folder: Path, pairs: Path) -> list[str]:
+def fit_arguments(folder: Path, pairs: Path, parts: tuple[str, ...] = RETRIEVER) -> list[str]:
     config = folder.parent / "config.toml"
     config.write_text(CONFIG)
-    arguments = ["fit", pairs, "-o", folder, "--retriever", "task", "--config", config]
+    arguments = ["fit", pairs, "-o", folder, *parts, "--config", config]
     return [str(argument) for argument in arguments]
 
 
@@ -37,6 +56,7 @@ def kill_after(lines: int, number: int, arguments: list[str]) -> int:
     """Start a training and send it a signal once it has reported this many scores."""
     with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
+        assert "at most" in process.stderr.readline()  # the settings
         for _ in range(lines):
             assert "step" in process.stderr.readline()
         process.send_signal(number)
@@ -44,18 +64,22 @@ def kill_after(lines: int, number: int, arguments: list[str]) -> int:
     return process.returncode
 
 
-def weights(folder: Path) -> bytes:
-    return open_artifact(folder).path("retriever/encoder/weights.safetensors").read_bytes()
-
-
-def test_sigkill_at_three_random_moments_changes_nothing(
-    tmp_path: Path, redraft: Run, pairs_file: Path
+@pytest.mark.parametrize(
+    ("parts", "trained", "kills"),
+    [(RETRIEVER, "retriever/encoder", 3), (EDITOR, "editor", 2)],
+    ids=["retriever", "editor"],
+)
+def test_sigkill_at_random_moments_changes_nothing(
+    parts: tuple[str, ...], trained: str, kills: int, tmp_path: Path, redraft: Run, pairs_file: Path
 ) -> None:
-    done = redraft(*fit_arguments(tmp_path / "whole", pairs_file))
+    def weights(folder: Path) -> bytes:
+        return open_artifact(folder).path(f"{trained}/weights.safetensors").read_bytes()
+
+    done = redraft(*fit_arguments(tmp_path / "whole", pairs_file, parts))
     assert done.returncode == 0, done.stderr
-    arguments = fit_arguments(tmp_path / "killed", pairs_file)
+    arguments = fit_arguments(tmp_path / "killed", pairs_file, parts)
     # the moment is random to the microsecond: the signal races with the steps
-    for lines in random.sample(range(2, 8), 3):
+    for lines in random.sample(range(2, 5), kills):
         assert kill_after(lines, signal.SIGKILL, arguments) == -signal.SIGKILL
         assert not (tmp_path / "killed").exists()
         assert (tmp_path / "killed.training").exists()
@@ -69,6 +93,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, redraft: Run, pairs_
     arguments = fit_arguments(tmp_path / "model", pairs_file)
     with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
+        process.stderr.readline()  # the settings
         process.stderr.readline()
         process.send_signal(signal.SIGINT)
         last = process.stderr.read().splitlines()[-1]

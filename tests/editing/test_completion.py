@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from redraft.data.tokenizer import Tokenizer
+from redraft.data.vocabulary import END
 from redraft.editing.completion import Completion, align, continuation, readable_prefix
 from redraft.editing.neural_editor import NeuralEditor
 from tests.greetings import greeter
@@ -45,18 +46,20 @@ def test_the_best_token_is_the_networks_own(prefix: str) -> None:
     expected = editor.network.next_tokens(states[:, -1:], state)[0, 0]
     best = model.complete_one(X, prefix, k=1)[0]
     (word,) = numbering.words([int(expected.argmax())], row.unknown)
-    assert best.token == ("" if word == "<end>" else word)
+    assert best.token == ("" if word == END else word)
     assert best.log_prob == pytest.approx(expected.max().item(), abs=1e-4)
     assert best.prototype == found[0]
 
 
 def test_inputs_are_completed_one_by_one_in_their_order() -> None:
     model = greeter()
-    together = model.complete(["greet Zorblax", "greet Quux"], ['print("hello', ""], k=2)
-    assert together == [
-        model.complete_one("greet Zorblax", 'print("hello', k=2),
-        model.complete_one("greet Quux", "", k=2),
+    first, second = model.complete(["greet Zorblax", "greet Quux"], ['print("hello', ""], k=2)
+    texts = [[completion.text for completion in found] for found in (first, second)]
+    assert texts == [
+        [completion.text for completion in model.complete_one("greet Zorblax", 'print("hello', 2)],
+        [completion.text for completion in model.complete_one("greet Quux", "", 2)],
     ]
+    assert (texts[0][0], texts[1][0]) == (' Zorblax")', 'print("hello Quux")')
 
 
 def test_a_completion_stops_at_the_end_of_the_line() -> None:

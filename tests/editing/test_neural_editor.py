@@ -84,7 +84,8 @@ def test_several_prototypes_are_mixed_by_their_retrieval_probabilities() -> None
         weights = torch.tensor([prototype.log_weight for prototype in found]).log_softmax(0)
         each = weights + likelihood(editor, {"text": text}, found, ranked[0].output)
         assert ranked[0].log_prob == pytest.approx(each.logsumexp(0).item(), abs=1e-4)
-        assert ranked[0].prototype == found[int(each.argmax())]
+        assert ranked[0].prototype is not None
+        assert ranked[0].prototype.example == found[int(each.argmax())].example
 
 
 @pytest.mark.parametrize("prototypes", [1, 3])

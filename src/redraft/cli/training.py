@@ -51,6 +51,7 @@ def watched(what: str) -> Iterator["Observer"]:
 
 
 def _tell(what: str, report: "Report") -> None:
-    """A line whenever dev was scored, and one at the end."""
-    if set(report.shown) - _OF_A_STEP or report.step == report.steps:
+    """A line at every twentieth of the way, and whenever dev was scored."""
+    is_due = report.step % max(1, report.steps // 20) == 0 or report.step == report.steps
+    if is_due or set(report.shown) - _OF_A_STEP:
         remark(f"{what}: step {report.step:,} of {report.steps:,}  {describe(report)}")

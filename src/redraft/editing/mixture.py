@@ -54,7 +54,9 @@ class Mixture:
             weights = weights + _chosen(state.coming, tokens[:, 0])
         for at in range(1, tokens.shape[1]):
             weights = weights + _chosen(each[:, :, at - 1], tokens[:, at])
-        return weights.clamp(min=_LEAST).log_softmax(1)
+        # a token that no prototype expected leaves them with the same weight, fillers with none
+        least = torch.where(state.weights.isneginf(), -torch.inf, _LEAST)
+        return torch.maximum(weights, least).log_softmax(1)
 
     def select(self, state: MixtureState, rows: Tensor) -> MixtureState:
         """The state of some rows, which may repeat."""
@@ -66,7 +68,6 @@ class Mixture:
 
 
 _LEAST = -1e9
-"""A token that no prototype expected leaves all with the same weight, not with none."""
 
 
 def _chosen(expected: Tensor, tokens: Tensor) -> Tensor:

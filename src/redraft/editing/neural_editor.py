@@ -1,6 +1,7 @@
 """An editor that learned: writes an output for x from a prototype, token by token."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -161,7 +162,7 @@ class NeuralEditor(Editor):
         for question in questions:
             missing = count - len(question.edits)
             rows += question.edits + question.edits[:1] * missing
-            weights.append(_log_weights(question.prototypes) + [-1e9] * missing)
+            weights.append(_log_weights(question.prototypes) + [-math.inf] * missing)
         walk = Mixture(self.network)
         state = self.network.encode(self.batch(rows), generator=None)
         return walk, walk.start(state, torch.tensor(weights, device=state.prepared.device))

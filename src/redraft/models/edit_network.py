@@ -46,6 +46,10 @@ class EditNetworkConfig:
             value = getattr(self, name)
             if value not in table:
                 raise ConfigError(f"{name} is {value!r}; choose one of: {', '.join(table)}")
+        if self.width % (2 * self.heads):
+            raise ConfigError(
+                f"width {self.width} must be a multiple of twice the heads ({self.heads})"
+            )
 
 
 @dataclass(frozen=True)
@@ -150,26 +154,35 @@ class EditNetwork(nn.Module):
     def log_likelihoods(
         self, batch: EditBatch, *, generator: torch.Generator | None = None
     ) -> Tensor:
-        """log p of each token of the target after the first: (B, T), 0 at padding."""
-        return self.origins(batch, generator=generator).logsumexp(2) * batch.target.mask[:, 1:]
+        """log p of each token of the target after the first: (B, T), 0 at padding.
 
-    def origins(self, batch: EditBatch, *, generator: torch.Generator | None = None) -> Tensor:
+        A token that can be neither written nor copied counts as the unknown token.
+        """
+        origins, unknown = self._chances(batch, generator=generator)
+        likelihoods = origins.logsumexp(2)
+        is_lost = likelihoods < NEVER / 2
+        return torch.where(is_lost, unknown, likelihoods) * batch.target.mask[:, 1:]
+
+    def origins(self, batch: EditBatch) -> Tensor:
         """Logs of the chance that a token is written, or copied from each source: (B, T, 1+R)."""
+        return self._chances(batch, generator=None)[0]
+
+    def _chances(
+        self, batch: EditBatch, *, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """The chances of each origin (B, T, 1+R), and that of the unknown token (B, T)."""
         start = self.encode(batch, generator=generator)
         states, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
         written, copied = self.scores(states, start)
         sources = start.memory.sources
         expected = batch.target.ids[:, 1:]
         yields = (expected[:, :, None] == sources.ids[:, None]) & (copied > NEVER / 2)
-        # what can be neither written nor copied is the unknown token
-        is_lost = (expected >= self.sizes.written) & ~yields.any(2)
-        expected = torch.where(is_lost, _UNKNOWN, expected)
         is_written = (expected < self.sizes.written)[:, :, None]
         chosen = written.gather(2, expected.clamp(max=self.sizes.written - 1)[:, :, None])
         parts = [chosen.masked_fill(~is_written, NEVER)]
         copied = copied.masked_fill(~yields, NEVER)
         parts += [each.logsumexp(2, keepdim=True) for each in sources.apart(copied, 2)]
-        return torch.cat(parts, 2)
+        return torch.cat(parts, 2), written[:, :, _UNKNOWN]
 
 
 def _lstm(
@@ -215,7 +228,7 @@ def _positional(
         0 if not allowed else FIELD_SLOTS if role < sizes.fields else config.slots
         for role, allowed in enumerate(copyable)
     ]
-    return PositionalCopying(limits, config.width)
+    return PositionalCopying(limits, config.width) if sum(limits) else NoCopying()
 
 
 def _pointer(

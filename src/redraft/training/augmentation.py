@@ -50,9 +50,7 @@ def renumber(example: Tokens, pool: Sequence[str], chance: random.Random) -> Tok
     return Tokens(fields, _exchange(example.output, exchanged))
 
 
-def hide(
-    example: Tokens, rare: Container[str], rate: float, chance: random.Random
-) -> set[str]:
+def hide(example: Tokens, rare: Container[str], rate: float, chance: random.Random) -> set[str]:
     """Rare words that x and y share, each with the same chance."""
     shared = sorted(_input(example).intersection(example.output))
     return {word for word in shared if word in rare and chance.random() < rate}

@@ -1,0 +1,98 @@
+"""`redraft fit` of both parts: what it tells, what it obeys, what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from redraft.cli.app import app
+from redraft.data.pairs import write_pairs
+from tests.greetings import NAMES, greeting
+
+TINY = """
+[retriever.network]
+word_width = 16
+width = 8
+code_width = 16
+[retriever.training]
+steps = 4
+[editor.network]
+word_width = 16
+slot_width = 8
+width = 16
+encoder_layers = 1
+decoder_layers = 1
+heads = 2
+[editor.decoding]
+max_length = 12
+[editor.training]
+steps = 7
+evaluate_every = 3
+"""
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    write_pairs([greeting(name) for name in NAMES], tmp_path / "pairs.jsonl")
+    return tmp_path / "pairs.jsonl"
+
+
+def fit(pairs: Path, config: str, *arguments: object) -> Result:
+    (pairs.parent / "config.toml").write_text(config)
+    out = pairs.parent / "model"
+    command = ["fit", pairs, "-o", out, "--config", pairs.parent / "config.toml", *arguments]
+    return CliRunner().invoke(app, [*map(str, command)])
+
+
+def test_both_parts_are_learned_by_default_and_their_settings_told(pairs: Path) -> None:
+    done = fit(pairs, TINY)
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["retriever"], facts["editor"], facts["examples"]) == ("task", "neural", 30)
+    told = done.stderr.splitlines()
+    assert told[0].startswith("retriever: at most 4 steps")
+    assert any(line.startswith("editor: at most 7 steps") for line in told)
+    # a line whenever dev was scored
+    for step in (3, 6, 7):
+        assert any(f"step {step} of 7" in line and "dev_bleu" in line for line in told)
+    assert not (pairs.parent / "model.training").exists()
+    assert (pairs.parent / "model" / "manifest.json").exists()
+
+
+def test_a_budget_shortens_the_training(pairs: Path) -> None:
+    many = TINY.replace("steps = 7", "steps = 1000000")
+    done = fit(pairs, many, "--budget", "0.5s", "--retriever", "lexical")
+    assert done.exit_code == 0, done.stderr
+    assert "step 1,000,000" not in done.stderr
+
+
+@pytest.mark.parametrize("budget", ["soon", "10", "-5m", "0s", "nanh", "infs", "5d", "m"])
+def test_a_budget_that_is_no_time_is_refused(budget: str, pairs: Path) -> None:
+    done = fit(pairs, TINY, f"--budget={budget}")
+    assert done.exit_code == 2
+    expected = f"error: --budget {budget}: expected a time such as 90s, 10m or 1h\n"
+    assert done.stderr == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("[editor.training]\nstep = 3\n", "[editor]: training: unknown setting 'step'"),
+        ("[editor.netwrk]\nwidth = 3\n", "[editor]: unknown setting 'netwrk'"),
+        ("[editr.training]\nsteps = 3\n", "unknown setting 'editr'; its tables are"),
+        ("retriever = 3\n", "unknown setting 'retriever'; its tables are"),
+        ("[editor.training]\nsteps = 'many'\n", "steps must be of type int, got str"),
+        ("[editor.network]\narchitecture = 'abacus'\n", "choose one of: transformer, lstm"),
+    ],
+)
+def test_settings_that_do_not_exist_are_refused_before_anything_is_trained(
+    config: str, expected: str, pairs: Path
+) -> None:
+    done = fit(pairs, config)
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert expected in line
+    assert not (pairs.parent / "model.training").exists()

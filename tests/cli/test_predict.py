@@ -1,0 +1,176 @@
+"""`redraft predict` with a model that learned: explanations, options, abstention."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from rich.console import Console
+from typer.testing import CliRunner
+
+from redraft import RetrieveAndEdit
+from redraft.cli.app import app
+from redraft.cli.display import legend, traced
+from redraft.editing.provenance import TracedToken
+from tests.greetings import greeter
+
+TEXT = "greet Zorblax"
+OUTPUT = 'print("hello Zorblax")'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with confidence, one without, and one that does not edit."""
+    folder = tmp_path_factory.mktemp("models")
+    greeter(30).save(folder / "sure")
+    greeter().save(folder / "few")
+    examples = greeter().retriever.examples
+    verbatim = RetrieveAndEdit.fit(examples, retriever="lexical", editor="verbatim")
+    verbatim.save(folder / "verbatim")
+    return folder
+
+
+def predict(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+
+
+def answer(*arguments: object) -> dict[str, Any]:
+    done = predict(*arguments)
+    assert done.exit_code == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    row: dict[str, Any] = json.loads(line)
+    return row
+
+
+def assert_refused(expected: str, *arguments: object) -> None:
+    done = predict(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert expected in line
+
+
+def test_an_explanation_has_all_that_is_known(folder: Path) -> None:
+    row = answer(folder / "sure", TEXT, "--explain")
+    assert row["output"] == OUTPUT
+    assert "abstained" not in row
+    (best,) = row["candidates"]
+    assert best["log_prob"] < 0 < best["confidence"] < 1
+    assert "".join(token["text"] for token in best["provenance"]) == OUTPUT
+    assert {"text": " Zorblax", "origin": "input"} in best["provenance"]
+    assert best["prototype"]["y"].startswith('print("hello ')
+    assert {"change": "added", "text": " Zorblax"} in best["diff"]
+
+
+def test_what_is_unknown_is_null_and_without_explain_left_out(folder: Path) -> None:
+    (few,) = answer(folder / "few", TEXT, "--explain")["candidates"]
+    assert few["confidence"] is None
+    (verbatim,) = answer(folder / "verbatim", TEXT, "--explain")["candidates"]
+    assert (verbatim["log_prob"], verbatim["confidence"]) == (None, None)
+    assert verbatim["provenance"] == []
+    (brief,) = answer(folder / "sure", TEXT)["candidates"]
+    assert set(brief) == {"output", "score", "log_prob", "confidence"}
+
+
+def test_an_explanation_for_people_has_figures_prototype_diff_and_origins(folder: Path) -> None:
+    shown = predict(folder / "sure", TEXT, "--explain", "--format", "table").stdout
+    for expected in ("log-probability", "confidence", "prototype ·", "distance", "{+ Zorblax+}"):
+        assert expected in shown
+    assert "‹copied from the prototype›   «copied from the input»   generated" in shown
+    assert "«Zorblax»" in shown
+    assert (
+        "confidence" not in predict(folder / "few", TEXT, "--explain", "--format", "table").stdout
+    )
+
+
+def test_origins_can_be_told_apart_without_colours() -> None:
+    provenance = (
+        TracedToken("f", "prototype"),
+        TracedToken("(", "prototype"),
+        TracedToken(" name", "input"),
+        TracedToken(")", "generated"),
+    )
+    console = Console(file=io.StringIO(), force_terminal=True, no_color=True)
+    with console.capture() as captured:
+        console.print(traced(provenance, marks=False))
+        console.print(legend(marks=False))
+    answer, explained = captured.get().splitlines()
+    assert answer == "\x1b[1mf(\x1b[0m \x1b[4mname\x1b[0m)"
+    assert explained.startswith("\x1b[1mcopied from the prototype\x1b[0m")
+    assert "\x1b[4mcopied from the input\x1b[0m" in explained
+    assert traced(provenance, marks=True).plain == "‹f(› «name»)"
+
+
+def test_beam_and_prototypes_reach_the_search(folder: Path) -> None:
+    one = answer(folder / "sure", TEXT, "--beam", 1, "--explain")["candidates"]
+    assert one[0]["output"] == OUTPUT
+    mixed = answer(folder / "sure", TEXT, "--prototypes", 4, "--explain")["candidates"]
+    assert mixed[0]["output"] == OUTPUT
+    assert mixed[0]["log_prob"] != one[0]["log_prob"]
+
+
+def test_a_seed_draws_the_same_as_in_the_library(folder: Path) -> None:
+    rows = [answer(folder / "sure", TEXT, "-k", 3, "--sample", seed) for seed in (1, 1)]
+    assert rows[0] == rows[1]
+    expected = RetrieveAndEdit.load(folder / "sure").sample([TEXT], 3, seed=1)[0]
+    assert [each["output"] for each in rows[0]["candidates"]] == [c.output for c in expected]
+
+
+def test_a_model_abstains_where_it_is_not_sure(folder: Path) -> None:
+    unsure = answer(folder / "sure", TEXT, "--min-confidence", 0.999)
+    assert (unsure["output"], unsure["abstained"]) == (None, True)
+    assert unsure["candidates"][0]["output"] == OUTPUT
+    sure = answer(folder / "sure", TEXT, "--min-confidence", 0.001)
+    assert (sure["output"], sure["abstained"]) == (OUTPUT, False)
+    shown = predict(folder / "sure", TEXT, "--min-confidence", 0.999, "--format", "table").stdout
+    assert shown.startswith("no answer: the best candidate's confidence is ")
+    assert "below 100%" in shown
+
+
+def test_a_precision_becomes_a_confidence(folder: Path) -> None:
+    done = predict(folder / "sure", TEXT, "--precision", 0.0)
+    assert done.exit_code == 0, done.stderr
+    assert "answering from a confidence of" in done.stderr
+    assert json.loads(done.stdout)["abstained"] in (True, False)
+
+
+def test_a_precision_that_was_never_reached_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from redraft.editing.confidence import Confidence
+
+    monkeypatch.setattr(Confidence, "threshold", lambda *_: None)
+    expected = "--precision 0.95: no confidence was right as often on the 3 held-out pairs"
+    assert_refused(expected, folder / "sure", TEXT, "--precision", 0.95)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--beam", 2), ("--prototypes", 2), ("--min-confidence", 0.5), ("--precision", 0.5)],
+)
+def test_options_of_the_neural_editor_are_refused_by_models_without_it(
+    option: str, value: float, folder: Path
+) -> None:
+    expected = f"{option} needs the neural editor, and this model has the verbatim one; fit it"
+    assert_refused(expected, folder / "verbatim", TEXT, option, value)
+
+
+def test_a_model_of_few_pairs_says_what_its_confidence_would_take(folder: Path) -> None:
+    expected = "--precision needs a model that learned how often it is right; fit it again on 20"
+    assert_refused(expected, folder / "few", TEXT, "--precision", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--sample", 1, "--beam", 2), "--sample and --beam"),
+        (("--sample", 1, "--where", "a=b"), "--sample and --where"),
+        (("--precision", 0.5, "--min-confidence", 0.5), "--min-confidence and --precision"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    options: tuple[object, ...], named: str, folder: Path
+) -> None:
+    assert_refused(f"{named} exclude each other", folder / "sure", TEXT, *options)
