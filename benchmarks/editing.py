@@ -4,6 +4,7 @@ import random
 import resource
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -124,7 +125,7 @@ def predictions(
         for name, size in (("greedy", 1), ("beam 5", 5))
     }
     seconds = best_seconds(
-        {n: lambda each=each: each.edit(inputs, prototypes) for n, each in decoders.items()},
+        {n: partial(each.edit, inputs, prototypes) for n, each in decoders.items()},
         rounds=2,
     )
     for name, each in seconds.items():

@@ -1,5 +1,6 @@
 """What the repository promises runs: every example, every command of the README, fast start-up."""
 
+import importlib
 import json
 import os
 import re
@@ -61,23 +62,32 @@ def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
 
 def test_every_shipped_config_loads() -> None:
     from redraft.config import read_toml
-    from redraft.fitting import FitOptions, retriever_config
-    from redraft.training.train_retriever import paper_config
+    from redraft.fitting import FitOptions, editor_config, retriever_config
+    from redraft.training import train_editor, train_retriever
 
     found = sorted((ROOT / "experiments").glob("*/*.toml"))
-    configs = {path.name: retriever_config(533, FitOptions(read_toml(path))) for path in found}
-    assert configs["paper.toml"] == paper_config()
+    options = {path.relative_to(ROOT).as_posix(): FitOptions(read_toml(path)) for path in found}
+    for each in options.values():
+        retriever_config(533, each), editor_config(533, each)  # an unknown setting is an error
+    paper = "experiments/{}/paper.toml"
+    assert retriever_config(533, options[paper.format("retrieval")]) == (
+        train_retriever.paper_config()
+    )
+    assert editor_config(533, options[paper.format("hearthstone")]) == train_editor.paper_config()
 
 
-def test_tables_in_pages_are_those_of_the_results() -> None:
+@pytest.mark.parametrize("name", ["retrieval", "hearthstone"])
+def test_tables_in_pages_are_those_of_the_results(name: str) -> None:
     from redraft.studies.results import markdown_table
-    from redraft.studies.retrieval import METRICS
 
-    results = json.loads((ROOT / "experiments" / "retrieval" / "results.json").read_text())
-    brief = {ROOT / "README.md": True, ROOT / "experiments" / "retrieval" / "README.md": False}
-    for page, is_brief in brief.items():
-        table = markdown_table(results["rows"], METRICS, is_brief=is_brief)
-        assert f"<!-- table: retrieval -->\n{table}<!-- end of table -->" in page.read_text()
+    study = importlib.import_module(f"redraft.studies.{name}")
+    folder = ROOT / "experiments" / name
+    results = json.loads((folder / "results.json").read_text())
+    for page, is_brief in {ROOT / "README.md": True, folder / "README.md": False}.items():
+        table = markdown_table(
+            results["rows"], study.METRICS, published=results["published"], is_brief=is_brief
+        )
+        assert f"<!-- table: {name} -->\n{table}<!-- end of table -->" in page.read_text()
 
 
 def seconds(*arguments: str) -> float:

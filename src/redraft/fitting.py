@@ -36,8 +36,6 @@ DEV_MOST = 300
 DEV_LEAST = 20
 """With fewer examples none is held out: nothing is chosen, and nothing calibrated."""
 
-SMALL = 5_000
-
 RETRIEVER_SHARE = 0.2
 """What of a budget the retriever gets; the editor gets the rest."""
 
@@ -81,7 +79,7 @@ class Parts:
 
 def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
     """The settings for this many examples, those given by the user in place of the defaults."""
-    small = examples < SMALL
+    small = examples < editor_training.SMALL
     config = retriever_training.small_config() if small else retriever_training.large_config()
     given = {"seed": options.seed, "budget": RETRIEVER_SHARE * options.budget}
     config = override(config, {"training": given}, where="options")

@@ -153,8 +153,8 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
         parts += [Text(heading, style="bold"), changes, Text()]
     parts += [Text("answer", style="bold"), code(candidate.output)]
     if candidate.provenance:
-        origins = Text("origin of its tokens · ", style="bold") + legend(marks=marks)
-        parts += [Text(), origins, traced(candidate.provenance, marks=marks)]
+        parts += [Text(), Text("origin of its tokens", style="bold"), legend(marks=marks)]
+        parts += [traced(candidate.provenance, marks=marks)]
     title = " · ".join(part for part in (str(rank), figures(candidate)) if part)
     return Panel(Group(*parts), title=title, title_align="left")
 

@@ -32,11 +32,14 @@ BATCH = 32
 
 @dataclass(frozen=True)
 class DecodingConfig:
-    """How an output is searched for, and among how many prototypes it is mixed."""
+    """How an output is searched for, and among how many prototypes it is mixed.
+
+    A `max_length` of 0 is set by training: somewhat more than the longest output.
+    """
 
     beam_size: int = 5
     length_penalty: float = 0.0
-    max_length: int = 150
+    max_length: int = 0
     prototypes: int = 1
 
 
@@ -246,37 +249,25 @@ class NeuralEditor(Editor):
         walk, state = self._start_walk([question])
         device = state.weights.device
         typed = readable_prefix(self.numbering.tokenize_output(prefix))
-        numbers = self._numbers_of(typed, question)
-        read = torch.tensor([[self._start, *numbers]], device=device)
+        read = torch.tensor([[self._start, *self._numbers_of(typed, question)]], device=device)
         expected, state = walk.advance(state, read)
+        likeliest = question.prototypes[int(state.weights[0].argmax())]
         expected[:, self._barred] = -torch.inf
         best = expected[0].topk(min(k, expected.shape[1]))
         first = best.indices[best.values > -torch.inf]
         state = walk.select(state, torch.zeros_like(first))
         newline = self.numbering.vocabulary.number("\n")
         stops = {self._end, newline}
-        lines = beam_search(
-            walk,
-            state,
-            SearchConfig(1, self.decoding.max_length),
-            first=first,
-            stops=stops,
-            barred=self._barred,
-        )
+        search = SearchConfig(1, self.decoding.max_length)
+        barred = self._barred
+        lines = beam_search(walk, state, search, first=first, stops=stops, barred=barred)
         completions = []
         for token, log_prob, line in zip(first.tolist(), best.values.tolist(), lines, strict=False):
-            rest = [] if token in stops else list(line[0].tokens)
-            ended = [token, *rest]
-            kept = ended if ended[-1] == newline else ended[:-1]
+            numbers = [token] if token in stops else [token, *line[0].tokens]
+            kept = numbers if numbers[-1] == newline else numbers[:-1]
             words = self.numbering.words(kept, question.unknown)
-            completions.append(
-                Completion(
-                    token="".join(words[:1]),
-                    text=continuation(prefix, typed, words),
-                    log_prob=log_prob,
-                    prototype=question.prototypes[0],
-                )
-            )
+            text = continuation(prefix, typed, words)
+            completions.append(Completion("".join(words[:1]), text, log_prob, likeliest))
         return completions
 
     def _numbers_of(self, tokens: Sequence[str], question: _Question) -> list[int]:

@@ -18,8 +18,8 @@ class AugmentationConfig:
     """Chances: of an example, of an example, of a word.
 
     `identity`: it is its own prototype, as in the paper. `renumbered`: the numbers that its input
-    and its output share are exchanged for others, in both. `hidden`: a word that they share, and few
-    examples have, is hidden, so that it must be copied.
+    and its output share are exchanged for others, in both. `hidden`: a word that they share and
+    that few examples have is hidden, so that it must be copied.
     """
 
     identity: float = 0.1

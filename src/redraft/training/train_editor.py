@@ -2,14 +2,21 @@
 
 import hashlib
 import json
+import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
 
-from redraft.data.edit_numbers import EditNumbering, EditNumberingConfig, EditNumbers, Tokens
+from redraft.data.edit_numbers import (
+    LONGEST_OUTPUT,
+    EditNumbering,
+    EditNumberingConfig,
+    EditNumbers,
+    Tokens,
+)
 from redraft.data.example import Example
 from redraft.data.sequences import bucket
 from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
@@ -24,6 +31,10 @@ from redraft.training.augmentation import (
 from redraft.training.checkpoint import Checkpoint
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 from redraft.training.prototypes import PrototypeSource
+
+SMALL = 5_000
+EPOCHS = 36
+"""How often few examples are seen."""
 
 Judge = Callable[[NeuralEditor], dict[str, float]]
 """Figures on dev; the first one chooses the checkpoint, higher is better; none: the last one."""
@@ -65,13 +76,21 @@ def paper_config() -> EditorConfig:
         ),
         EditNumberingConfig(splits_inputs=False),
         augmentation=AugmentationConfig(identity=0.1, renumbered=0.0, hidden=0.0),
+        decoding=DecodingConfig(max_length=150),
         training=TrainingConfig(steps=3000, evaluate_every=500),
     )
 
 
-def default_config(examples: int) -> EditorConfig:  # noqa: ARG001
-    """For this many examples."""
-    return EditorConfig()
+def default_config(examples: int) -> EditorConfig:
+    """For this many examples: a small Transformer, and as many steps as they are worth."""
+    training = TrainingConfig(learning_rate=2e-3, warmup_steps=50, decay=True)
+    if examples < SMALL:
+        epoch = math.ceil(examples / training.batch_size)
+        steps = min(max(EPOCHS * epoch, 300), 1_200)
+    else:
+        steps, training = 3_000, replace(training, batch_size=32, learning_rate=1e-3)
+    training = replace(training, steps=steps, evaluate_every=steps // 8)
+    return EditorConfig(training=training)
 
 
 class EditorTask(Task):
@@ -158,9 +177,13 @@ def train_editor(
 ) -> NeuralEditor:
     """An editor of these examples; goes on from the folder if it was begun there."""
     numbering = EditNumbering.learn(examples, config.numbering)
+    decoding = config.decoding
+    if not decoding.max_length:
+        longest = max(len(numbering.tokenize_output(example.y)) for example in examples)
+        decoding = replace(decoding, max_length=min(longest * 5 // 4 + 10, LONGEST_OUTPUT))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)  # initial weights; the steps seed themselves
-        editor = NeuralEditor.build(numbering, config.network, config.decoding)
+        editor = NeuralEditor.build(numbering, config.network, decoding)
     editor.network.to(device or torch.device("cpu"))
     task = EditorTask(editor, examples, prototypes, config.augmentation, judge=judge)
     checkpoint = Checkpoint(folder / "checkpoint", _fingerprint(examples, config))
@@ -170,9 +193,9 @@ def train_editor(
 
 
 def _fingerprint(examples: Sequence[Example], config: EditorConfig) -> str:
-    """A digest of all that decides the outcome, the time between two saves not among it."""
+    """A digest of all that decides the weights: not the search, nor the time between two saves."""
     settings = asdict(config)
-    del settings["training"]["save_seconds"]
+    del settings["decoding"], settings["training"]["save_seconds"]
     digest = hashlib.sha256(json.dumps(settings).encode())
     for example in examples:
         digest.update(example.identity.encode())
