@@ -17,9 +17,10 @@ REQUESTS = {
 }
 TABLES = """orders customers flights players songs parcels rooms loans books matches visits trains
     cars houses shops courses patients invoices tickets films cities trees ships teams""".split()  # noqa: SIM905
-COLUMNS = """price city year weight score owner length colour team age country speed rating size cost
-    depth genre month width salary status brand floor distance volume artist region grade energy
-    author delay capacity rent duration pressure angle sender gender profit branch""".split()  # noqa: SIM905
+COLUMNS = """price city year weight score owner length colour team age country speed rating
+    size cost depth genre month width salary status brand floor distance volume
+    artist region grade energy author delay capacity rent duration pressure angle
+    sender gender profit branch""".split()  # noqa: SIM905
 NEW_WORDS = ("average wingspan of penguins by island", "rows of volcanoes with height over 8848")
 SMALL = {
     "retriever": {"training": {"steps": 50}},

@@ -56,7 +56,12 @@ def test_a_saved_model_answers_as_before(
     inputs = [example.x for example in examples[:20]]
     assert loaded.predict(inputs, k=3) == model.predict(inputs, k=3)
     assert describe_model(tmp_path / "model")["retriever"] == retriever
-    assert loaded.retriever.examples == examples
+    assert loaded.retriever.examples == model.retriever.examples
+    # none is lost, though what was held out stands last
+    assert {each.identity for each in loaded.retriever.examples} == {
+        each.identity for each in examples
+    }
+    assert len(loaded.retriever.examples) == len(examples)
 
 
 def test_a_model_directory_holds_only_readable_data(

@@ -43,7 +43,7 @@ def test_the_best_token_is_the_networks_own(prefix: str) -> None:
     batch = editor.batch([row])
     state = editor.network.encode(batch, generator=None)
     states, state = editor.network.read(state, batch.target.ids[:, :-1])  # all but the end
-    expected = editor.network.next_tokens(states[:, -1:], state)[0, 0]
+    expected = editor.network.next_tokens(states.last(), state)[0, 0]
     best = model.complete_one(X, prefix, k=1)[0]
     (word,) = numbering.words([int(expected.argmax())], row.unknown)
     assert best.token == ("" if word == END else word)

@@ -182,7 +182,7 @@ def test_one_prototype_is_the_network_itself(architecture: str) -> None:
     for piece in torch.split(TARGETS, [2, 1, 3], 1):
         expected, state = mixture.advance(state, piece)
         states, alone = model.read(alone, piece)
-        assert torch.equal(expected, model.next_tokens(states[:, -1:], alone)[:, 0])
+        assert torch.equal(expected, model.next_tokens(states.last(), alone)[:, 0])
 
 
 @architectures
@@ -215,7 +215,7 @@ def test_a_word_that_only_one_prototype_has_rules_the_others_out(architecture: s
     torch.testing.assert_close(state.weights.amax(1), torch.zeros(2))
     for row, best in enumerate((1, 2)):
         states, after = model.read(encode(model, [[PROTOTYPES[row][best]]]), read[row : row + 1])
-        alone = model.next_tokens(states[:, -1:], after)[0, 0]
+        alone = model.next_tokens(states.last(), after)[0, 0]
         torch.testing.assert_close(expected[row].exp(), alone.exp(), atol=1e-5, rtol=0)
 
 

@@ -37,11 +37,11 @@ class Mixture:
         """Read tokens (R, T): log-probabilities of the next one (R, W), and the state."""
         rows, count = state.weights.shape
         repeated = tokens.repeat_interleave(count, 0)
-        states, after = self.network.read(state.network, repeated)
+        read, after = self.network.read(state.network, repeated)
         if count == 1:
-            expected = self.network.next_tokens(states[:, -1:], after)[:, 0]
+            expected = self.network.next_tokens(read.last(), after)[:, 0]
             return expected, MixtureState(after, state.weights, state.coming)
-        each = self.network.next_tokens(states, after).view(rows, count, tokens.shape[1], -1)
+        each = self.network.next_tokens(read, after).view(rows, count, tokens.shape[1], -1)
         weights = self._weigh(state, each, tokens)
         coming = each[:, :, -1]
         mixed = (weights[:, :, None] + coming).logsumexp(1)

@@ -17,6 +17,7 @@ from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, Po
 from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
 from redraft.models.encoder import LSTMEncoder, TransformerEncoder
+from redraft.models.matching import Matching
 from redraft.models.memory import Memory, Sources
 
 _UNKNOWN = 1
@@ -40,6 +41,7 @@ class EditNetworkConfig:
     heads: int = 4
     dropout: float = 0.1
     word_dropout: float = 0.0
+    match_length: int = 4  # words before a place that are compared with those written last
 
     def __post_init__(self) -> None:
         for name, table in (("architecture", ARCHITECTURES), ("copying", COPYINGS)):
@@ -71,6 +73,20 @@ class EditState:
     decoder: DecoderState
     width: int  # of the distributions: all known words and the unknown ones of the sources
     owners: Tensor  # (B,), the row of the batch that each row came from
+    recent: Tensor  # (B, match_length), the tokens read last
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read at once: the decoder's states, and the tokens with those just before them."""
+
+    states: Tensor  # (B, T, D)
+    history: Tensor  # (B, match_length + T)
+
+    def last(self) -> "Read":
+        """That of the last token alone."""
+        earlier = self.history.shape[1] - self.states.shape[1]
+        return Read(self.states[:, -1:], self.history[:, -1 - earlier :])
 
 
 class EditNetwork(nn.Module):
@@ -93,6 +109,7 @@ class EditNetwork(nn.Module):
         self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
         self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
         self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
+        self.matching = Matching(len(sizes.copyable), config.match_length)
         self.write = nn.Linear(self.decoder.width, sizes.written)
 
     def encode(self, batch: EditBatch, *, generator: torch.Generator | None) -> EditState:
@@ -102,7 +119,8 @@ class EditNetwork(nn.Module):
         memory = self.encoder(embedded, sources, generator=generator)
         prepared, decoder = self.copying.prepare(memory), self.decoder.start(memory)
         owners = torch.arange(len(sources.ids), device=sources.ids.device)
-        return EditState(memory, prepared, decoder, batch.width, owners)
+        recent = self.matching.begin(len(owners), owners.device)
+        return EditState(memory, prepared, decoder, batch.width, owners, recent)
 
     def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
         """Each token as [word ; slot]; of an unknown word only the slot tells: (B, T, E)."""
@@ -114,23 +132,28 @@ class EditNetwork(nn.Module):
 
     def read(
         self, state: EditState, tokens: Tensor, *, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, EditState]:
-        """Read tokens (B, T): the decoder's states (B, T, D), and the state after them."""
+    ) -> tuple[Read, EditState]:
+        """Read tokens (B, T) after those that were read, and the state after them."""
         embedded = self._embed(tokens, state.memory.sources, generator=generator)
         states, decoder = self.decoder(embedded, state.decoder, generator=generator)
-        return states, replace(state, decoder=decoder)
+        history = torch.cat([state.recent, tokens], 1)
+        recent = history[:, tokens.shape[1] :]
+        return Read(states, history), replace(state, decoder=decoder, recent=recent)
 
-    def scores(self, states: Tensor, state: EditState) -> tuple[Tensor, Tensor]:
+    def scores(self, read: Read, state: EditState) -> tuple[Tensor, Tensor]:
         """Logs of the chance to write each word (B, T, V) and to copy from each place (B, T, S)."""
+        states = read.states
         copied = self.copying(states, state.prepared)
+        if self.config.match_length:
+            copied = copied + self.matching(read.history, state.memory.sources)
         copied = copied.masked_fill(~state.memory.sources.copyable[:, None], NEVER)
         written = self.write(states)
         total = torch.logaddexp(written.logsumexp(2), copied.logsumexp(2))[:, :, None]
         return written - total, copied - total
 
-    def next_tokens(self, states: Tensor, state: EditState) -> Tensor:
-        """Log-probabilities of the token after each of the decoder's states: (B, T, width)."""
-        written, copied = self.scores(states, state)
+    def next_tokens(self, read: Read, state: EditState) -> Tensor:
+        """Log-probabilities of the token after each that was read: (B, T, width)."""
+        written, copied = self.scores(read, state)
         rows, length, words = written.shape
         chances = written.new_zeros(rows, length, state.width)
         chances[:, :, :words] = written.exp()
@@ -142,13 +165,15 @@ class EditNetwork(nn.Module):
         owners = state.owners[rows]
         decoder = state.decoder
         if torch.equal(owners, state.owners):
-            return replace(state, decoder=decoder.select(rows, same_memory=True))
+            decoder = decoder.select(rows, same_memory=True)
+            return replace(state, decoder=decoder, recent=state.recent[rows])
         return EditState(
             state.memory.select(rows),
             state.prepared.index_select(0, rows),
             decoder.select(rows, same_memory=False),
             state.width,
             owners,
+            state.recent[rows],
         )
 
     def log_likelihoods(
@@ -172,8 +197,8 @@ class EditNetwork(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The chances of each origin (B, T, 1+R), and that of the unknown token (B, T)."""
         start = self.encode(batch, generator=generator)
-        states, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
-        written, copied = self.scores(states, start)
+        read, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
+        written, copied = self.scores(read, start)
         sources = start.memory.sources
         expected = batch.target.ids[:, 1:]
         yields = (expected[:, :, None] == sources.ids[:, None]) & (copied > NEVER / 2)

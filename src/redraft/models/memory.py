@@ -45,6 +45,13 @@ class Sources:
             self.widths,
         )
 
+    def columns(self) -> tuple[Tensor, Tensor]:
+        """The sequence that each column belongs to, and its place there: both (S,)."""
+        widths = torch.tensor(self.widths)
+        roles = torch.arange(len(widths)).repeat_interleave(widths)
+        places = torch.cat([torch.arange(width) for width in self.widths])
+        return roles.to(self.ids.device), places.to(self.ids.device)
+
     def apart(self, values: Tensor, dim: int = 1) -> tuple[Tensor, ...]:
         """Values of all places as those of each sequence."""
         return torch.split(values, list(self.widths), dim)

@@ -73,6 +73,7 @@ def paper_config() -> EditorConfig:
             encoder_layers=2,
             decoder_layers=4,
             dropout=0.0,
+            match_length=0,
         ),
         EditNumberingConfig(splits_inputs=False),
         augmentation=AugmentationConfig(identity=0.1, renumbered=0.0, hidden=0.0),
