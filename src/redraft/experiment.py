@@ -34,6 +34,9 @@ EDITORS = {
 }
 """Where each part is; it is imported when it is asked for, since some bring torch."""
 
+LEARNED = {"task", "input", "hybrid", "neural"}
+"""The parts that need examples held out."""
+
 _EXAMPLES = "examples.jsonl"
 _SETTINGS = "model.toml"
 
@@ -54,14 +57,16 @@ def fit_model(
     options: "FitOptions | None" = None,
 ) -> RetrieveAndEdit:
     """A model of these examples with the named parts, trained if they learn."""
-    from redraft.fitting import FitOptions, Parts
+    from redraft.fitting import FitOptions, Parts, check_settings
 
     if not examples:
         raise PairsError("no examples to fit; give at least one pair")
     for table, name, kind in ((RETRIEVERS, retriever, "retriever"), (EDITORS, editor, "editor")):
         part(table, name, kind=kind)  # a wrong name is told before anything is trained
     options = options or FitOptions()
-    parts = Parts.of(examples, options)
+    check_settings(len(examples), options)
+    learns = retriever in LEARNED or editor in LEARNED
+    parts = Parts.of(examples, options) if learns else Parts(examples, [])
     found = fit_retriever(parts, retriever, options)
     edited = _EDITOR_FITTERS[editor](parts, found, options)
     # what was held out of training answers from now on

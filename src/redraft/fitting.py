@@ -5,7 +5,7 @@ Knows the parts as classes; their names are the composition root's.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +17,9 @@ from redraft.data.example import Example
 from redraft.data.split import split
 from redraft.editing.confidence import Confidence
 from redraft.editing.neural_editor import NeuralEditor, features_of_candidate
+from redraft.errors import ConfigError
 from redraft.evaluation.editability import mean_bleu
+from redraft.evaluation.next_tokens import first_choice_share
 from redraft.evaluation.scores import score
 from redraft.retrieval.encoder import DirectionEncoder
 from redraft.retrieval.learned import LearnedRetriever, TaskRetriever
@@ -35,6 +37,9 @@ DEV_SHARE = 0.1
 DEV_MOST = 300
 DEV_LEAST = 20
 """With fewer examples none is held out: nothing is chosen, and nothing calibrated."""
+
+CALIBRATED_A_SECOND = 1.0
+"""How many held-out answers each second of a budget allows for calibration."""
 
 RETRIEVER_SHARE = 0.2
 """What of a budget the retriever gets; the editor gets the rest."""
@@ -75,6 +80,15 @@ class Parts:
         share = min(DEV_SHARE, DEV_MOST / len(examples))
         found = split(examples, {"train": 1 - share, "dev": share}, seed=0)
         return cls(found["train"], found["dev"])
+
+
+def check_settings(examples: int, options: FitOptions) -> None:
+    """An error if a setting is unknown or of the wrong type, before anything is trained."""
+    unknown = [name for name in options.settings if name not in ("retriever", "editor")]
+    if unknown:
+        raise ConfigError(f"unknown table [{unknown[0]}]; known are: [retriever], [editor]")
+    retriever_config(examples, options)
+    editor_config(examples, options)
 
 
 def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
@@ -127,11 +141,11 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
         reads = {"reads_prototype_input": False, "reads_prototype_output": False}
         config = override(config, {"numbering": reads}, where="no retriever")
 
+    found = retriever.retrieve([each.x for each in parts.dev], 1)
+
     def by_dev(editor: NeuralEditor) -> dict[str, float]:
-        greedy = editor.with_decoding(replace(editor.decoding, beam_size=1))
-        answers = RetrieveAndEdit(retriever, greedy).predict([each.x for each in parts.dev])
-        outputs = [ranked[0].output if ranked else None for ranked in answers]
-        return {"dev_bleu": score([each.y for each in parts.dev], outputs).metrics["bleu_yin"]}
+        # decoding whole outputs would tell more, and take longer than the training between
+        return {"dev_accuracy": 100 * first_choice_share(editor, parts.dev, found)}
 
     options.tell(f"editor: {_described(config.training, config.network)}")
     with run_folder(options.folder, "editor") as folder:
@@ -144,9 +158,11 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
             device=choose_device(options.device),
             observer=options.observer,
         )
-    if not parts.dev:
-        return editor
-    return editor.with_confidence(calibrate(RetrieveAndEdit(retriever, editor), parts.dev))
+    asked = parts.dev
+    if options.budget:
+        asked = asked[: max(DEV_LEAST, int(CALIBRATED_A_SECOND * options.budget))]
+    confidence = calibrate(RetrieveAndEdit(retriever, editor), asked)
+    return editor.with_confidence(confidence) if confidence else editor
 
 
 def prototype_source(
@@ -162,16 +178,15 @@ def prototype_source(
     return TopPrototypes(retriever, train, config.prototypes.top)
 
 
-def calibrate(model: RetrieveAndEdit, dev: Sequence[Example]) -> Confidence:
-    """How often the model's answers are right, learned from its answers to dev."""
+def calibrate(model: RetrieveAndEdit, dev: Sequence[Example]) -> Confidence | None:
+    """How often the model's answers are right, learned from those to dev; None without any."""
     ranked = model.predict([each.x for each in dev])
     asked = [(each, found[0]) for each, found in zip(dev, ranked, strict=True) if found]
-    answers = [answer for _, answer in asked]
-    exact = score([each.y for each, _ in asked], [each.output for each in answers]).per_example[
-        "exact"
-    ]
-    features = [features_of_candidate(answer) for answer in answers]
-    return Confidence.fit(np.array(features), np.array(exact) > 0)
+    if not asked:
+        return None
+    scores = score([each.y for each, _ in asked], [answer.output for _, answer in asked])
+    features = [features_of_candidate(answer) for _, answer in asked]
+    return Confidence.fit(np.array(features), np.array(scores.per_example["exact"]) > 0)
 
 
 def _described(training: TrainingConfig, network: Any) -> str:

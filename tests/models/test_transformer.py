@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import cast
 
 import pytest
 import torch
@@ -47,7 +48,7 @@ def encoder(kind: str) -> LSTMEncoder | TransformerEncoder:
     made = (
         LSTMEncoder(ROLES, INPUT, WIDTH, layers=2, dropout_rate=0.5)
         if kind == "lstm"
-        else TransformerEncoder(ROLES, INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
+        else TransformerEncoder(1, ROLES, INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
     )
     return made.requires_grad_(False)
 
@@ -58,7 +59,7 @@ def decoder(kind: str) -> Decoder:
     made = (
         LSTMDecoder(ROLES, INPUT, WIDTH, WIDTH, layers=2, dropout_rate=0.5)
         if kind == "lstm"
-        else TransformerDecoder(INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
+        else TransformerDecoder(1, ROLES, INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
     )
     return made.requires_grad_(False)
 
@@ -207,16 +208,16 @@ def test_a_layer_with_earlier_tokens_kept_is_the_layer_over_all(
     pieces: list[int], seed: int
 ) -> None:
     torch.manual_seed(3)
-    layer = DecoderLayer(WIDTH, heads=2, dropout_rate=0.5).requires_grad_(False)
+    layer = DecoderLayer(WIDTH, sides=1, heads=2, dropout_rate=0.5).requires_grad_(False)
     states = noise(2, sum(pieces), WIDTH, seed=seed)
-    attended = layer.memory.project(noise(2, 4, WIDTH, seed=seed + 1))
+    held = cast(Attention, layer.sides[0]).project(noise(2, 4, WIDTH, seed=seed + 1))
     mask = torch.tensor([[True, True, True, True], [True, False, True, False]])
     earlier: Attended | None = None
     parts = []
     for piece in torch.split(states, pieces, 1):
-        part, earlier = layer(piece, earlier, attended, mask, generator=None)
+        part, earlier = layer(piece, earlier, [(held, mask)], generator=None)
         parts.append(part)
-    whole, seen = layer(states, None, attended, mask, generator=None)
+    whole, seen = layer(states, None, [(held, mask)], generator=None)
     close(torch.cat(parts, 1), whole)
     assert earlier is not None
     close((earlier.keys, earlier.values), (seen.keys, seen.values))

@@ -18,9 +18,9 @@ CONFIG = TrainingConfig(
 )
 
 
-def takes(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every step take so long."""
-    monkeypatch.setattr(budget, "_seconds_a_step", lambda *_: seconds)
+def takes(seconds: float, monkeypatch: pytest.MonkeyPatch, *, evaluation: float = 0.0) -> None:
+    """Let every step, and every evaluation, take so long."""
+    monkeypatch.setattr(budget, "_seconds", lambda *_: (seconds, evaluation))
 
 
 def test_steps_shrink_to_what_the_time_allows_and_the_schedule_with_them(
@@ -36,6 +36,17 @@ def test_steps_shrink_to_what_the_time_allows_and_the_schedule_with_them(
         replace(each, steps=1, warmup_steps=1, evaluate_every=1) for each in (planned, CONFIG)
     )
     assert one == other  # nothing else is changed
+
+
+def test_slow_evaluations_become_fewer_and_count_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes(0.1, monkeypatch, evaluation=1.0)
+    planned = within_budget(LineTask(), CONFIG, tmp_path / "plan.json")
+    evaluations = -(-planned.steps // planned.evaluate_every)
+    assert evaluations == 2
+    assert 0.1 * planned.steps + 1.0 * evaluations <= CONFIG.budget
+    assert planned.steps >= 50
 
 
 @pytest.mark.parametrize(("seconds", "steps"), [(1e-9, 100), (1e9, 1)])

@@ -53,7 +53,7 @@ def command(
     from redraft.config import read_toml
     from redraft.data.pairs import read_pairs
     from redraft.experiment import describe_model
-    from redraft.fitting import FitOptions, editor_config, retriever_config
+    from redraft.fitting import FitOptions
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     ensure_writable(out)
@@ -72,8 +72,6 @@ def command(
             budget=limit,
             tell=remark,
         )
-        for check in (retriever_config, editor_config):
-            check(len(examples), fit)  # a wrong setting is told before anything is trained
         model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
     with working("saving"):
         model.save(out)

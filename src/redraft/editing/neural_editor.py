@@ -256,14 +256,14 @@ class NeuralEditor(Editor):
         best = expected[0].topk(min(k, expected.shape[1]))
         first = best.indices[best.values > -torch.inf]
         state = walk.select(state, torch.zeros_like(first))
-        newline = self.numbering.vocabulary.number("\n")
+        newline = self._numbers_of(["\n"], question)[0]
         stops = {self._end, newline}
         search = SearchConfig(1, self.decoding.max_length)
         barred = self._barred
         lines = beam_search(walk, state, search, first=first, stops=stops, barred=barred)
         completions = []
         for token, log_prob, line in zip(first.tolist(), best.values.tolist(), lines, strict=False):
-            numbers = [token] if token in stops else [token, *line[0].tokens]
+            numbers = [token] if token in stops else [token, *(line[0].tokens if line else ())]
             kept = numbers if numbers[-1] == newline else numbers[:-1]
             words = self.numbering.words(kept, question.unknown)
             text = continuation(prefix, typed, words)

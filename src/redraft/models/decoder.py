@@ -108,27 +108,43 @@ class LSTMDecoder(Decoder):
 
 
 class TransformerDecoder(Decoder):
-    """Layers that look at the tokens before and at the whole memory."""
+    """Layers that look at the tokens before, at the fields of x, and at the prototype."""
 
     def __init__(
-        self, input_width: int, width: int, *, layers: int, heads: int, dropout_rate: float
+        self,
+        fields: int,
+        roles: int,
+        input_width: int,
+        width: int,
+        *,
+        layers: int,
+        heads: int,
+        dropout_rate: float,
     ) -> None:
         super().__init__()
+        self.fields = fields
         self.width = width
         self.read = nn.Linear(input_width, width)
+        sides = 1 if roles == fields else 2
         self.layers = nn.ModuleList(
-            DecoderLayer(width, heads=heads, dropout_rate=dropout_rate) for _ in range(layers)
+            DecoderLayer(width, sides=sides, heads=heads, dropout_rate=dropout_rate)
+            for _ in range(layers)
         )
         self.norm = nn.LayerNorm(width)
         self.dropout_rate = dropout_rate
         initialise(self)
 
     def start(self, memory: Memory) -> DecoderState:
-        """Keys and values of the memory, for every layer its own."""
+        """Keys and values of each side of the memory, for every layer its own."""
+        sources = memory.sources
+        states = sources.sides(memory.states, self.fields)
         attended = tuple(
-            cast(DecoderLayer, layer).memory.project(memory.states) for layer in self.layers
+            cast(Attention, attention).project(side)
+            for layer in self.layers
+            for attention, side in zip(cast(DecoderLayer, layer).sides, states, strict=True)
         )
-        return DecoderState(attended, (memory.sources.mask,), memory.summary)
+        masks = sources.sides(sources.mask, self.fields)
+        return DecoderState(attended, masks, memory.summary)
 
     def forward(
         self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
@@ -136,8 +152,11 @@ class TransformerDecoder(Decoder):
         """Keys and values of the tokens are kept for those to come."""
         states = dropout(self.read(embedded), self.dropout_rate, generator=generator)
         kept: list[Tensor] = []
-        for at, (layer, attended) in enumerate(zip(self.layers, state.attended, strict=True)):
+        sides = len(state.masks)
+        for at, layer in enumerate(self.layers):
+            attended = state.attended[at * sides : (at + 1) * sides]
+            memory = list(zip(attended, state.masks, strict=True))
             earlier = Attended(*state.kept[2 * at : 2 * at + 2]) if state.kept else None
-            states, seen = layer(states, earlier, attended, state.masks[0], generator=generator)
+            states, seen = layer(states, earlier, memory, generator=generator)
             kept += [seen.keys, seen.values]
         return self.norm(states), replace(state, kept=tuple(kept))

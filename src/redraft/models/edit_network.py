@@ -104,7 +104,7 @@ class EditNetwork(nn.Module):
         ]
         embedded_width = config.word_width + config.slot_width
         self.encoder, self.decoder = ARCHITECTURES[config.architecture](
-            len(sizes.copyable), embedded_width, config
+            sizes, embedded_width, config
         )
         self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
         self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
@@ -211,9 +211,9 @@ class EditNetwork(nn.Module):
 
 
 def _lstm(
-    roles: int, embedded_width: int, config: EditNetworkConfig
+    sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
 ) -> tuple[LSTMEncoder, Decoder]:
-    rate = config.dropout
+    roles, rate = len(sizes.copyable), config.dropout
     encoder = LSTMEncoder(
         roles, embedded_width, config.width, layers=config.encoder_layers, dropout_rate=rate
     )
@@ -229,10 +229,11 @@ def _lstm(
 
 
 def _transformer(
-    roles: int, embedded_width: int, config: EditNetworkConfig
+    sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
 ) -> tuple[TransformerEncoder, Decoder]:
-    width, heads, rate = config.width, config.heads, config.dropout
+    roles, width, heads, rate = len(sizes.copyable), config.width, config.heads, config.dropout
     encoder = TransformerEncoder(
+        sizes.fields,
         roles,
         embedded_width,
         width,
@@ -241,7 +242,13 @@ def _transformer(
         dropout_rate=rate,
     )
     decoder = TransformerDecoder(
-        embedded_width, width, layers=config.decoder_layers, heads=heads, dropout_rate=rate
+        sizes.fields,
+        roles,
+        embedded_width,
+        width,
+        layers=config.decoder_layers,
+        heads=heads,
+        dropout_rate=rate,
     )
     return encoder, decoder
 
@@ -267,7 +274,7 @@ FIELD_SLOTS = 100
 
 ARCHITECTURES: dict[
     str,
-    Callable[[int, int, EditNetworkConfig], tuple[LSTMEncoder | TransformerEncoder, Decoder]],
+    Callable[[EditSizes, int, EditNetworkConfig], tuple[LSTMEncoder | TransformerEncoder, Decoder]],
 ] = {"transformer": _transformer, "lstm": _lstm}
 COPYINGS: dict[str, Callable[[list[bool], int, EditSizes, EditNetworkConfig], Copying]] = {
     "pointer": _pointer,

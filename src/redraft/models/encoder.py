@@ -38,10 +38,14 @@ class LSTMEncoder(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """Layers over all sources at once; each place knows its source and its position there."""
+    """Layers over all fields of x at once and, apart from them, over all of the prototype.
+
+    Each place knows its source and its position there.
+    """
 
     def __init__(
         self,
+        fields: int,
         roles: int,
         input_width: int,
         width: int,
@@ -51,6 +55,7 @@ class TransformerEncoder(nn.Module):
         dropout_rate: float,
     ) -> None:
         super().__init__()
+        self.fields = fields
         self.width = width
         self.read = nn.Linear(input_width, width)
         self.roles = nn.Embedding(roles, width)
@@ -65,14 +70,19 @@ class TransformerEncoder(nn.Module):
         self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None
     ) -> Memory:
         """The states of all places (B, S, W), and their mean."""
-        places = torch.cat([torch.arange(each, device=embedded.device) for each in sources.widths])
-        roles = self.roles.weight.repeat_interleave(
-            torch.tensor(sources.widths, device=embedded.device), 0
-        )
-        states = self.read(embedded) + roles
+        roles, places = sources.columns()
+        states = self.read(embedded) + self.roles.weight[roles]
         states = dropout(states, self.dropout_rate, generator=generator)
-        for layer in self.layers:
-            states = layer(states, sources.mask, places, generator=generator)
-        states = self.norm(states)
-        real = sources.mask[:, :, None]
+        sides = zip(
+            sources.sides(states, self.fields),
+            sources.sides(sources.mask, self.fields),
+            sources.sides(places[None], self.fields),
+            strict=True,
+        )
+        read = []
+        for side, mask, place in sides:
+            for layer in self.layers:
+                side = layer(side, mask, place[0], generator=generator)
+            read.append(self.norm(side))
+        states, real = torch.cat(read, 1), sources.mask[:, :, None]
         return Memory(sources, states, (states * real).sum(1) / real.sum(1))

@@ -52,6 +52,12 @@ class Sources:
         places = torch.cat([torch.arange(width) for width in self.widths])
         return roles.to(self.ids.device), places.to(self.ids.device)
 
+    def sides(self, values: Tensor, fields: int) -> tuple[Tensor, ...]:
+        """Values of all places as those of the first sequences, the fields of x, and the rest."""
+        own = sum(self.widths[:fields])
+        rest = sum(self.widths[fields:])
+        return torch.split(values, [own, rest] if rest else [own], 1)
+
     def apart(self, values: Tensor, dim: int = 1) -> tuple[Tensor, ...]:
         """Values of all places as those of each sequence."""
         return torch.split(values, list(self.widths), dim)

@@ -1,5 +1,7 @@
 """Pre-norm Transformer layers, for an encoder and, with a cache, for a decoder."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -54,13 +56,16 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Every token looks at those before it, at the memory, then thinks."""
+    """Every token looks at those before it, at each side of the memory, then thinks.
 
-    def __init__(self, width: int, *, heads: int, dropout_rate: float) -> None:
+    Each side has an attention of its own: with one for both, a long prototype would drown x.
+    """
+
+    def __init__(self, width: int, *, sides: int, heads: int, dropout_rate: float) -> None:
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         self.before = Attention(width, width, heads=heads)
-        self.memory = Attention(width, width, heads=heads)
+        self.sides = nn.ModuleList(Attention(width, width, heads=heads) for _ in range(sides))
         self.feed_forward = FeedForward(width)
         self.dropout_rate = dropout_rate
 
@@ -68,12 +73,14 @@ class DecoderLayer(nn.Module):
         self,
         states: Tensor,
         earlier: Attended | None,
-        memory: Attended,
-        mask: Tensor,
+        memory: Sequence[tuple[Attended, Tensor]],
         *,
         generator: torch.Generator | None,
     ) -> tuple[Tensor, Attended]:
-        """New states (B, T, D) of tokens after the earlier ones, and the earlier ones with them."""
+        """New states (B, T, D) of tokens after the earlier ones, and the earlier ones with them.
+
+        The memory has keys, values and a mask (B, S) for each side.
+        """
         rate = self.dropout_rate
         normed = self.norms[0](states)
         start = 0 if earlier is None else earlier.keys.shape[2]
@@ -83,8 +90,10 @@ class DecoderLayer(nn.Module):
         before = causal_mask(states.shape[1], seen.keys.shape[2], states)
         read = self.before(normed, seen, before, places)
         states = states + dropout(read, rate, generator=generator)
-        read = self.memory(self.norms[1](states), memory, mask[:, None, None])
-        states = states + dropout(read, rate, generator=generator)
+        normed = self.norms[1](states)
+        for side, (attended, mask) in zip(self.sides, memory, strict=True):
+            read = side(normed, attended, mask[:, None, None])
+            states = states + dropout(read, rate, generator=generator)
         read = self.feed_forward(self.norms[2](states))
         return states + dropout(read, rate, generator=generator), seen
 

@@ -6,9 +6,10 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from redraft.data.edit_numbers import Tokens
+from redraft.data.tokenizer import is_word
 
-RARE = 10
-"""A word that at most this many examples have is more likely a name than a part of the language."""
+RARE, RARE_SHARE = 10, 0.15
+"""A word that so many examples have, or such a share, is more likely a name than a construct."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -48,6 +49,12 @@ def renumber(example: Tokens, pool: Sequence[str], chance: random.Random) -> Tok
     exchanged = dict(zip(shared, chance.sample(free, len(shared)), strict=True))
     fields = [_exchange(field, exchanged) for field in example.fields]
     return Tokens(fields, _exchange(example.output, exchanged))
+
+
+def rare_words(counts: Mapping[str, int], examples: int) -> set[str]:
+    """The words that few of the examples have, given the number of those that have each."""
+    most = max(RARE, RARE_SHARE * examples)
+    return {word for word, count in counts.items() if count <= most and is_word(word)}
 
 
 def hide(example: Tokens, rare: Container[str], rate: float, chance: random.Random) -> set[str]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from redraft.training.loop import Task, TrainingConfig
 
 _TIMED = 5
+_EVALUATING = 0.3
+"""The largest share of a budget that goes into scores on dev."""
 _RESERVED = 0.15
 """The share of a budget that is kept for what was not measured: loading, saving, noise."""
 
@@ -23,20 +25,24 @@ def within_budget(task: "Task", config: "TrainingConfig", plan: Path) -> "Traini
         return config
     if plan.exists():
         return replace(config, **json.loads(plan.read_text(encoding="utf-8")))
-    seconds = _seconds_a_step(task, config)
-    steps = max(1, min(config.steps, int((1 - _RESERVED) * config.budget / seconds)))
+    step, evaluation = _seconds(task, config)
+    time_left = (1 - _RESERVED) * config.budget
+    wished = math.ceil(config.steps / config.evaluate_every)
+    evaluations = max(1, min(wished, int(_EVALUATING * time_left / max(evaluation, 1e-9))))
+    steps = int((time_left - evaluations * evaluation) / step)
+    steps = max(1, min(config.steps, steps))
     settings: dict[str, Any] = {
         "steps": steps,
         "warmup_steps": math.ceil(config.warmup_steps * steps / config.steps),
-        "evaluate_every": max(1, math.ceil(config.evaluate_every * steps / config.steps)),
+        "evaluate_every": math.ceil(steps / evaluations),
     }
     plan.parent.mkdir(parents=True, exist_ok=True)
     plan.write_text(json.dumps(settings), encoding="utf-8")
     return replace(config, **settings)
 
 
-def _seconds_a_step(task: "Task", config: "TrainingConfig") -> float:
-    """The mean over a few batches, and the share of an evaluation; no weight is changed."""
+def _seconds(task: "Task", config: "TrainingConfig") -> tuple[float, float]:
+    """How long a step takes, in the mean of a few, and an evaluation; no weight is changed."""
     batches = task.batches(config.batch_size, seed=config.seed)[:_TIMED]
     generator = torch.Generator(next(task.network.parameters()).device).manual_seed(config.seed)
     started = time.monotonic()
@@ -48,4 +54,4 @@ def _seconds_a_step(task: "Task", config: "TrainingConfig") -> float:
     task.network.eval()
     task.evaluate()
     task.network.train()
-    return step + (time.monotonic() - started) / config.evaluate_every
+    return step, time.monotonic() - started

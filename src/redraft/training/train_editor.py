@@ -22,9 +22,9 @@ from redraft.data.sequences import bucket
 from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig
 from redraft.training.augmentation import (
-    RARE,
     AugmentationConfig,
     hide,
+    rare_words,
     renumber,
     shared_numbers,
 )
@@ -117,8 +117,8 @@ class EditorTask(Task):
         self.tokens = {each.identity: editor.numbering.tokenize(each) for each in examples}
         self.numbers = sorted(set().union(*map(shared_numbers, self.tokens.values())))
         words = editor.numbering.vocabulary
-        known = zip(words.tokens, words.counts, strict=True)
-        self.rare = {word for word, count in known if count <= RARE}
+        counts = dict(zip(words.tokens, words.counts, strict=True))
+        self.rare = rare_words(counts, len(examples))
         self.rows: list[EditNumbers] = []
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
