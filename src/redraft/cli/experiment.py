@@ -75,11 +75,18 @@ def command(
     Examples: `redraft experiment hearthstone --data cards/ --seeds 1`,
     `redraft experiment retrieval --data cards/ --seeds 3`
     """
-    from redraft.studies.results import insert_table, markdown_table, with_means, write_results
+    from redraft.studies.results import (
+        current_commit,
+        insert_table,
+        markdown_table,
+        with_means,
+        write_results,
+    )
 
     out = out or Path("experiments") / name.value
     request = Request(data, split, functions, measure or [Measure.SYSTEMS], seeds, out)
     metrics, published, measured = EXPERIMENTS[name](request)
+    current_commit()  # the code that runs, whatever is committed while it does
     rows: list[Row] = []
     written: list[dict[str, Any]] = []
     for row in measured:

@@ -100,6 +100,12 @@ class Bench:
         editor = fit_editor(Parts(self.cards.train, []), retriever, options)
         return editor, time.monotonic() - started
 
+    def _changed(self, settings: Settings) -> Settings:
+        """The settings of all editors with these in place of some."""
+        common: Settings = self.options.settings.get("editor", {})
+        tables = {*common, *settings}
+        return {name: {**common.get(name, {}), **settings.get(name, {})} for name in tables}
+
     def _options(self, *place: str) -> FitOptions:
         seed = f"seed-{self.options.seed}"
         folder = (
@@ -133,8 +139,8 @@ class Bench:
     ) -> tuple[Row, NeuralEditor]:
         """The row of a trained editor, and the editor."""
         retriever, fitting = self.retriever(retriever_name)
-        name = f"{system} {setting}"
-        editor, training = self.editor(name, retriever, settings)
+        settings = self._changed(settings)
+        editor, training = self.editor(f"{system} {setting}", retriever, settings)
         config = editor_config(
             len(self.cards.train), replace(self.options, settings={"editor": settings})
         )
@@ -142,7 +148,11 @@ class Bench:
             self.row(system, setting, retriever, editor),
             train_seconds=round(fitting + training, 1),
             parameters=sum(each.numel() for each in editor.network.parameters()),
-            config={"retriever": retriever_name, **values_of(config)},
+            config={
+                "retriever": retriever_name,
+                **values_of(config),
+                "numbering": values_of(editor.numbering.config),
+            },
         )
         return row, editor
 

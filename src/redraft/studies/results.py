@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def write_results(
     earlier = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
     kept = [row for row in earlier if (row["setting"], row["system"], row["split"]) not in measured]
     about = {
-        "commit": _commit(),
+        "commit": current_commit(),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "kind": platform.machine()},
     }
@@ -98,8 +99,9 @@ def write_results(
     return all_rows
 
 
-def _commit() -> str:
-    """The commit of the working tree, or nothing outside of one."""
+@cache
+def current_commit() -> str:
+    """The commit of the working tree when it was first asked for, or nothing outside of one."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True

@@ -1,0 +1,120 @@
+"""The Hearthstone study: every system and ablation becomes a row, on cards made up here."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redraft.data.example import Example
+from redraft.fitting import FitOptions
+from redraft.studies.hearthstone import (
+    ABLATIONS,
+    ALONE,
+    MIXED,
+    PUBLISHED,
+    SETTING,
+    Bench,
+    Cards,
+    ablation_rows,
+    paper_rows,
+    retriever_rows,
+    system_rows,
+)
+from redraft.studies.results import markdown_table
+
+TINY: dict[str, Any] = {
+    "retriever": {
+        "network": {"word_width": 8, "width": 8, "code_width": 8},
+        "training": {"steps": 2, "evaluate_every": 1},
+    },
+    "editor": {
+        "network": {
+            "word_width": 8,
+            "slot_width": 4,
+            "width": 8,
+            "heads": 2,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+        },
+        "decoding": {"max_length": 12, "beam_size": 2},
+        "training": {"steps": 2, "evaluate_every": 1},
+    },
+}
+
+
+def card(at: int) -> Example:
+    name = f"Card{at}"
+    x = {"name": name, "properties": f"cost_{at % 4}", "description": "Deal damage."}
+    return Example(x, f'class {name}(Card):\n    cost = {at % 4}\n    text = "{name}"\n')
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    cards = Cards([card(at) for at in range(24)], [card(at) for at in range(30, 33)], "dev")
+    return Bench(cards, FitOptions(TINY, seed=1), tmp_path / "runs")
+
+
+def test_both_systems_and_every_retriever_alone_are_measured_on_the_same_cards(
+    bench: Bench,
+) -> None:
+    rows = [*retriever_rows(bench), *system_rows(bench)]
+    assert [row.system for row in rows] == [*ALONE, "retrieve+edit", "seq2seq"]
+    for row in rows:
+        assert (row.setting, row.split, row.seed, row.n) == (SETTING, "dev", 1, 3)
+        assert {"bleu_yin", "bleu_paper", "exact", "exact_clean", "parses"} <= set(row.metrics)
+        low, high = row.interval["bleu_yin"]
+        assert low <= row.metrics["bleu_yin"] <= high
+    edited, alone = rows[-2:]
+    assert edited.config["numbering"]["reads_prototype_output"]
+    assert alone.config["retriever"] == "none"
+    assert not alone.config["numbering"]["reads_prototype_output"]
+    assert edited.parameters > alone.parameters > 0
+    table = markdown_table(
+        [{**row.__dict__} for row in rows], {"bleu_paper": "BLEU"}, published=PUBLISHED
+    )
+    assert "| published, test | Retrieve+Edit (Hashimoto et al. 2018) | 66 | 70.0 |" in table
+
+
+def test_each_ablation_changes_one_part_and_leaves_the_rest(bench: Bench) -> None:
+    rows = {row.setting.removeprefix(f"{SETTING}, "): row for row in ablation_rows(bench)}
+    mixed = [f"{count} prototype{'s' if count > 1 else ''} mixed" for count in MIXED]
+    retrieved = ["lexical retrieval", "none retrieval"]
+    assert list(rows) == ["all parts", *mixed, "greedy", *retrieved, *ABLATIONS]
+    whole = dict(rows["all parts"].config)
+    for name, settings in ABLATIONS.items():
+        changed = rows[name].config
+        for table, values in settings.items():
+            for key, value in values.items():
+                assert changed[table][key] == value != whole[table][key]
+            rest = {k: v for k, v in changed[table].items() if k not in values}
+            assert rest == {k: v for k, v in whole[table].items() if k not in values}
+
+
+def test_a_finished_training_is_not_repeated(bench: Bench) -> None:
+    first = next(iter(system_rows(bench)))
+    again = Bench(bench.cards, bench.options, bench.folder)
+    second = next(iter(system_rows(again)))
+    assert second.metrics == first.metrics
+    logs = list((bench.folder or Path()).rglob("editor/**/log.jsonl"))
+    assert len(logs) == 1
+    assert len(logs[0].read_text().splitlines()) == 2
+
+
+def test_the_papers_networks_have_the_papers_sizes() -> None:
+    asked: list[tuple[str, str, Any]] = []
+
+    class Listening(Bench):
+        def edited(self, system: str, setting: str, retriever_name: str, settings: Any) -> Any:
+            assert setting == SETTING
+            asked.append((system, retriever_name, settings))
+            return None, None
+
+    list(paper_rows(Listening(Cards([], [], "dev"), FitOptions(), None)))
+    assert [(system, name) for system, name, _ in asked] == [
+        ("retrieve+edit (paper)", "task"),
+        ("seq2seq (paper)", "none"),
+    ]
+    for _, _, settings in asked:
+        assert settings["network"]["architecture"] == "lstm"
+        assert settings["network"]["width"] == 256
+        assert settings["training"]["steps"] == 3000
