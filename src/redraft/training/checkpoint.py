@@ -1,6 +1,8 @@
 """A training run on disk: weights, optimiser and progress, replaced as one; a log beside them."""
 
+import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from redraft.artifact import open_artifact, write_artifact
+from redraft.data.example import Example
 from redraft.errors import ModelError
+
+
+def fingerprint(examples: Iterable[Example], settings: Sequence[Any]) -> str:
+    """A digest of all that decides the weights: what is trained on, and how."""
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    for example in examples:
+        digest.update(example.identity.encode())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Training the editor: write y from x and a prototype that was retrieved without y."""
 
-import hashlib
-import json
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -28,7 +26,7 @@ from redraft.training.augmentation import (
     renumber,
     shared_numbers,
 )
-from redraft.training.checkpoint import Checkpoint
+from redraft.training.checkpoint import Checkpoint, fingerprint
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 from redraft.training.prototypes import PrototypeSource
 
@@ -197,7 +195,4 @@ def _fingerprint(examples: Sequence[Example], config: EditorConfig) -> str:
     """A digest of all that decides the weights: not the search, nor the time between two saves."""
     settings = asdict(config)
     del settings["decoding"], settings["training"]["save_seconds"]
-    digest = hashlib.sha256(json.dumps(settings).encode())
-    for example in examples:
-        digest.update(example.identity.encode())
-    return digest.hexdigest()
+    return fingerprint(examples, [settings])

@@ -1,7 +1,5 @@
 """Training the retriever's encoder: reconstruct a target from a noisy direction of x."""
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +12,7 @@ from redraft.data.sequences import Sequences, bucket
 from redraft.models import vmf
 from redraft.models.noisy_autoencoder import AutoencoderConfig, NoisyAutoencoder
 from redraft.retrieval.encoder import DirectionEncoder, stack_fields
-from redraft.training.checkpoint import Checkpoint
+from redraft.training.checkpoint import Checkpoint, fingerprint
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 
 LONGEST_TARGET = 150
@@ -173,7 +171,4 @@ def _fingerprint(examples: Sequence[Example], config: RetrieverConfig, target: T
     """A digest of all that decides the outcome, the time between two saves not among it."""
     settings = asdict(config)
     del settings["training"]["save_seconds"]
-    digest = hashlib.sha256(json.dumps([settings, target.__name__]).encode())
-    for example in examples:
-        digest.update(example.identity.encode())
-    return digest.hexdigest()
+    return fingerprint(examples, [settings, target.__name__])
