@@ -48,6 +48,11 @@ class Vocabulary:
     def _numbers(self) -> dict[str, int]:
         return {token: number for number, token in enumerate(self.tokens)}
 
+    @cached_property
+    def alphabetical(self) -> list[tuple[str, int]]:
+        """The tokens with their numbers in the order of their spelling."""
+        return sorted((token, number) for number, token in enumerate(self.tokens))
+
     def number(self, token: str) -> int:
         """The number of a token; that of `UNKNOWN` if it is not known."""
         return self._numbers.get(token, self._numbers[UNKNOWN])

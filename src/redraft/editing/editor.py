@@ -1,6 +1,5 @@
 """The contract of every editor, and the one that edits nothing."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from redraft.artifact import Artifact
 from redraft.data.example import Input
-from redraft.data.tokenizer import Tokenizer
 from redraft.editing.candidate import Candidate
-from redraft.editing.completion import Completion, align, continuation, readable_prefix
+from redraft.editing.completion import Completion
+from redraft.editing.draft import Draft, VerbatimDraft
 from redraft.retrieval.prototype import Prototype
 
 if TYPE_CHECKING:
@@ -41,6 +40,9 @@ class Editor(ABC):
         """
 
     @abstractmethod
+    def begin(self, x: Input, prototypes: Sequence[Prototype]) -> Draft:
+        """The output for an input before anything of it is written."""
+
     def complete(
         self,
         inputs: Sequence[Input],
@@ -49,6 +51,10 @@ class Editor(ABC):
         k: int = 5,
     ) -> list[list[Completion]]:
         """At most k ways to go on after the prefix of each output, best first."""
+        return [
+            self.begin(x, found).complete(prefix, k)
+            for x, prefix, found in zip(inputs, prefixes, prototypes, strict=True)
+        ]
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -83,18 +89,9 @@ class VerbatimEditor(Editor):
             for ranked in prototypes
         ]
 
-    def complete(
-        self,
-        inputs: Sequence[Input],  # noqa: ARG002
-        prefixes: Sequence[str],
-        prototypes: Sequence[Sequence[Prototype]],
-        k: int = 5,
-    ) -> list[list[Completion]]:
-        """What stands in each prototype where its output meets the prefix."""
-        return [
-            [_go_on(prefix, found) for found in ranked[:k]]
-            for prefix, ranked in zip(prefixes, prototypes, strict=True)
-        ]
+    def begin(self, x: Input, prototypes: Sequence[Prototype]) -> Draft:  # noqa: ARG002
+        """A draft that goes on as its prototypes do."""
+        return VerbatimDraft(prototypes)
 
     def save(self, folder: Path) -> None:
         """Nothing to write."""
@@ -103,12 +100,3 @@ class VerbatimEditor(Editor):
     def load(cls, artifact: Artifact) -> "VerbatimEditor":  # noqa: ARG003
         """The same editor again."""
         return cls()
-
-
-def _go_on(prefix: str, prototype: Prototype) -> Completion:
-    typed = readable_prefix(Tokenizer().tokenize(prefix))
-    output = Tokenizer().tokenize(prototype.example.y)
-    rest = output[align(typed, output) :]
-    line = rest[: rest.index("\n") + 1] if "\n" in rest else rest
-    text = continuation(prefix, typed, line)
-    return Completion("".join(line[:1]), text, log_prob=-math.inf, prototype=prototype)

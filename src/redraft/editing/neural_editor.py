@@ -18,10 +18,10 @@ from redraft.data.tokenizer import spell
 from redraft.data.vocabulary import END, PAD, START, UNKNOWN
 from redraft.editing.beam_search import Hypothesis, SearchConfig, beam_search
 from redraft.editing.candidate import Candidate
-from redraft.editing.completion import Completion, continuation, readable_prefix
 from redraft.editing.confidence import Confidence, features_of
 from redraft.editing.editor import Editor
 from redraft.editing.mixture import Mixture, MixtureState
+from redraft.editing.neural_draft import NeuralDraft, Words
 from redraft.editing.provenance import Origin, TracedToken
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
 from redraft.retrieval.prototype import Prototype
@@ -232,52 +232,13 @@ class NeuralEditor(Editor):
         return ["generated", *(["input"] * fields), *(["prototype"] * (roles - fields))]  # type: ignore[list-item]
 
     @torch.inference_mode()
-    def complete(
-        self,
-        inputs: Sequence[Input],
-        prefixes: Sequence[str],
-        prototypes: Sequence[Sequence[Prototype]],
-        k: int = 5,
-    ) -> list[list[Completion]]:
-        """The k likeliest next tokens after each prefix, each with the rest of its line."""
-        return [
-            self._complete_one(self._question(x, found), prefix, k)
-            for x, prefix, found in zip(inputs, prefixes, prototypes, strict=True)
-        ]
-
-    def _complete_one(self, question: _Question, prefix: str, k: int) -> list[Completion]:
+    def begin(self, x: Input, prototypes: Sequence[Prototype]) -> NeuralDraft:
+        """A draft from these prototypes, which are encoded here and not again."""
+        question = self._question(x, prototypes)
         walk, state = self._start_walk([question])
-        device = state.weights.device
-        typed = readable_prefix(self.numbering.tokenize_output(prefix))
-        read = torch.tensor([[self._start, *self._numbers_of(typed, question)]], device=device)
-        expected, state = walk.advance(state, read)
-        likeliest = question.prototypes[int(state.weights[0].argmax())]
-        expected[:, self._barred] = -torch.inf
-        best = expected[0].topk(min(k, expected.shape[1]))
-        first = best.indices[best.values > -torch.inf]
-        state = walk.select(state, torch.zeros_like(first))
-        newline = self._numbers_of(["\n"], question)[0]
-        stops = {self._end, newline}
-        search = SearchConfig(1, self.decoding.max_length)
-        barred = self._barred
-        lines = beam_search(walk, state, search, first=first, stops=stops, barred=barred)
-        completions = []
-        for token, log_prob, line in zip(first.tolist(), best.values.tolist(), lines, strict=False):
-            numbers = [token] if token in stops else [token, *(line[0].tokens if line else ())]
-            kept = numbers if numbers[-1] == newline else numbers[:-1]
-            words = self.numbering.words(kept, question.unknown)
-            text = continuation(prefix, typed, words)
-            completions.append(Completion("".join(words[:1]), text, log_prob, likeliest))
-        return completions
-
-    def _numbers_of(self, tokens: Sequence[str], question: _Question) -> list[int]:
-        """The numbers of what was typed; a word that no source has is the unknown token."""
-        unknown = {word: at for at, word in enumerate(question.unknown)}
-        size = len(self.numbering.vocabulary)
-        return [
-            size + unknown[token] if token in unknown else self.numbering.vocabulary.number(token)
-            for token in tokens
-        ]
+        return NeuralDraft(
+            walk, state, Words(self.numbering, question.unknown), question.prototypes
+        )
 
     def save(self, folder: Path) -> None:
         """Write vocabulary, settings and weights."""

@@ -1,0 +1,173 @@
+"""A draft that learned: what follows any prefix of an output, at one step for a new token.
+
+A prefix is a text and may end within a word. What follows is then either more of that word or
+what comes after it; the probabilities are those of all texts that begin with the prefix.
+"""
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from redraft.data.edit_numbers import LONGEST_OUTPUT, EditNumbering
+from redraft.data.vocabulary import END, PAD, START, UNKNOWN
+from redraft.editing.beam_search import SearchConfig, beam_search
+from redraft.editing.completion import Completion, continuation, readable_prefix
+from redraft.editing.draft import Draft
+from redraft.editing.mixture import Mixture, MixtureState
+from redraft.retrieval.prototype import Prototype
+
+LONGEST_LINE = 32
+"""Tokens that a completion has at most."""
+
+_KEPT = 8
+"""States that are kept: enough to take back what was typed last."""
+
+_STRIDE = 100
+"""Of an output that is longer than any in training the beginning is forgotten in such steps."""
+
+
+class Words:
+    """The words of one question by their numbers: the vocabulary's, and those it lacks."""
+
+    def __init__(self, numbering: EditNumbering, unknown: Sequence[str]) -> None:
+        self.numbering = numbering
+        self.unknown = unknown
+        self._size = len(numbering.vocabulary)
+        self._own = {word: self._size + at for at, word in enumerate(unknown)}
+
+    def number(self, token: str) -> int:
+        """The number of a token; that of the unknown token if no source has it."""
+        return self._own.get(token, self.numbering.vocabulary.number(token))
+
+    def tokens(self, numbers: Sequence[int]) -> list[str]:
+        """The tokens with these numbers."""
+        return self.numbering.words(numbers, self.unknown)
+
+    def longer(self, token: str) -> list[int]:
+        """The numbers of all words that begin with the token and go on."""
+        ranked = self.numbering.vocabulary.alphabetical
+        found = []
+        for at in range(bisect_left(ranked, (token,)), len(ranked)):
+            if not ranked[at][0].startswith(token):
+                break
+            found.append(ranked[at][1])
+        found += [number for word, number in self._own.items() if word.startswith(token)]
+        return [number for number in found if self.tokens([number]) != [token]]
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """A reading of the prefix: the tokens that are settled, and what may follow them."""
+
+    settled: Sequence[str]
+    state: MixtureState
+    log_probs: Tensor  # (W,) of the next token given the prefix, -inf for what contradicts it
+
+    @property
+    def likeliest(self) -> int:
+        """The prototype that weighs most after what was read."""
+        return int(self.state.weights[0].argmax())
+
+
+class NeuralDraft(Draft):
+    """The walk of one question; the states after its last prefixes are kept."""
+
+    def __init__(
+        self,
+        walk: Mixture,
+        start: MixtureState,
+        words: Words,
+        prototypes: Sequence[Prototype | None],
+    ) -> None:
+        self.walk = walk
+        self.words = words
+        self.prototypes = prototypes
+        self._nothing = start
+        self._read: OrderedDict[tuple[int, ...], tuple[Tensor, MixtureState]] = OrderedDict()
+        self._stops = [words.number(END), words.number("\n")]
+        barred = [words.number(token) for token in (PAD, UNKNOWN, START)]
+        self._barred = torch.tensor(barred, device=start.weights.device)
+
+    @torch.inference_mode()
+    def complete(self, prefix: str, k: int = 5) -> list[Completion]:
+        """The k likeliest next tokens, each with the rest of its line."""
+        typed = readable_prefix(self.words.numbering.tokenize_output(prefix))
+        branches = self._branches(typed)
+        chances = torch.cat([branch.log_probs for branch in branches])
+        best = chances.topk(min(k, len(chances)))
+        chosen = best.indices[best.values > -torch.inf].tolist()
+        width, texts = len(branches[0].log_probs), {}
+        for at, branch in enumerate(branches):
+            firsts = [each % width for each in chosen if each // width == at]
+            for first, line in zip(firsts, self._lines(branch, firsts), strict=True):
+                words = self.words.tokens(line)
+                text = continuation(prefix, branch.settled, words)
+                texts[at * width + first] = "".join(words[:1]), text, branch.likeliest
+        return [
+            Completion(token, text, log_prob, self.prototypes[likeliest])
+            for each, log_prob in zip(chosen, best.values.tolist(), strict=False)
+            for token, text, likeliest in [texts[each]]
+        ]
+
+    def _branches(self, typed: Sequence[str]) -> list[_Branch]:
+        """The last word is whole, or the beginning of a longer one: the chances sum to one."""
+        forgotten = max(0, -(-(len(typed) - LONGEST_OUTPUT) // _STRIDE) * _STRIDE)
+        numbers = [self.words.number(token) for token in typed[forgotten:]]
+        log_probs, state = self._after(numbers)
+        after = log_probs.index_fill(0, self._barred, -torch.inf)
+        longer = self.words.longer(typed[-1]) if typed else []
+        if not longer:
+            return [_Branch(typed, state, after)]
+        before, earlier = self._after(numbers[:-1])
+        # a word that can be neither written nor copied counts as the unknown token
+        whole = torch.maximum(before[numbers[-1]], before[self.words.number(UNKNOWN)])
+        within = torch.full_like(before, -torch.inf)
+        within[longer] = before[longer]
+        total = torch.logaddexp(whole, within.logsumexp(0))
+        return [
+            _Branch(typed, state, after + whole - total),
+            _Branch(typed[:-1], earlier, within - total),
+        ]
+
+    def _after(self, numbers: Sequence[int]) -> tuple[Tensor, MixtureState]:
+        """Log-probabilities (W,) of the token after these, and the state: what is new is read."""
+        read = (self.words.number(START), *numbers)
+        if read not in self._read:
+            known = next((each for each in _beginnings(read) if each in self._read), ())
+            state = self._read[known][1] if known else self._nothing
+            new = torch.tensor([read[len(known) :]], device=state.weights.device)
+            log_probs, state = self.walk.advance(state, new)
+            self._read[read] = log_probs[0], state
+        self._read.move_to_end(read)
+        while len(self._read) > _KEPT:
+            self._read.popitem(last=False)
+        return self._read[read]
+
+    def _lines(self, branch: _Branch, firsts: Sequence[int]) -> list[list[int]]:
+        """The likeliest rest of the line after each first token, itself included, no end."""
+        end, newline = self._stops
+        open_ended = [each for each in firsts if each not in self._stops]
+        lines = {each: [each] * (each == newline) for each in firsts}
+        if open_ended:
+            first = torch.tensor(open_ended, device=branch.log_probs.device)
+            found = beam_search(
+                self.walk,
+                self.walk.select(branch.state, torch.zeros_like(first)),
+                SearchConfig(1, LONGEST_LINE),
+                first=first,
+                stops=self._stops,
+                barred=self._barred.tolist(),
+            )
+            for token, hypotheses in zip(open_ended, found, strict=True):
+                rest = hypotheses[0].tokens if hypotheses else ()
+                lines[token] = [token, *(each for each in rest if each != end)]
+        return [lines[each] for each in firsts]
+
+
+def _beginnings(numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The numbers without their last, without their last two, and so on."""
+    return (numbers[:end] for end in range(len(numbers) - 1, 0, -1))
