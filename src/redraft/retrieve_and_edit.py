@@ -9,6 +9,7 @@ import numpy as np
 from redraft.data.example import Example, Input, as_input
 from redraft.editing.candidate import Candidate
 from redraft.editing.completion import Completion
+from redraft.editing.draft import Draft
 from redraft.editing.editor import Editor
 from redraft.errors import NoAnswerError
 from redraft.retrieval.retriever import Retriever
@@ -69,6 +70,11 @@ class RetrieveAndEdit:
         fields = [as_input(x) for x in inputs]
         prototypes = self.retriever.retrieve(fields, self.editor.wants(k), where=where)
         return self.editor.complete(fields, prefixes, prototypes, k)
+
+    def begin(self, x: str | Input, k: int = 5) -> Draft:
+        """An output before anything of it is written, to be completed in up to k ways."""
+        fields = as_input(x)
+        return self.editor.begin(fields, self.retriever.retrieve([fields], self.editor.wants(k))[0])
 
     def complete_one(self, x: str | Input, prefix: str, k: int = 5) -> list[Completion]:
         """At most k ways to go on after the prefix of one output."""

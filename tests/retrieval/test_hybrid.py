@@ -170,6 +170,7 @@ def test_adding_and_removing_equal_building_from_scratch(
     assert_alike(grown.remove([60]), mixture)
     kept = [example for row, example in enumerate(examples) if row not in (0, 7, 59)]
     assert_alike(mixture.remove([59, 0, 7]), build(kept, mixture))
+    assert_alike(mixture.replace(range(60), [new]), build([new], mixture))
 
 
 def test_a_saved_mixture_finds_the_same(

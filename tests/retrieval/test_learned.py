@@ -185,6 +185,18 @@ def test_removing_equals_building_from_scratch(
     assert_alike(whole.remove([]), whole)
 
 
+def test_replacing_equals_building_from_scratch(
+    examples: list[Example], encoder: DirectionEncoder
+) -> None:
+    begun = TaskRetriever.build(examples[:40], encoder)
+    changed = begun.replace([0, 7, 39], examples[40:])
+    kept = [example for row, example in enumerate(examples) if row not in (0, 7, 39)]
+    assert_alike(changed, TaskRetriever.build(kept, encoder))
+    assert_alike(
+        begun.replace(range(40), examples[40:]), TaskRetriever.build(examples[40:], encoder)
+    )
+
+
 def test_what_was_removed_is_found_no_more(
     examples: list[Example], encoder: DirectionEncoder
 ) -> None:

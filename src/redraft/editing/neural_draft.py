@@ -23,7 +23,7 @@ from redraft.retrieval.prototype import Prototype
 LONGEST_LINE = 32
 """Tokens that a completion has at most."""
 
-_KEPT = 8
+_KEPT = 16
 """States that are kept: enough to take back what was typed last."""
 
 _STRIDE = 100

@@ -68,11 +68,16 @@ class HybridRetriever(Retriever):
 
     def add(self, examples: Sequence[Example]) -> "Self":
         """The mixture over these examples too."""
-        return type(self)(self.learned.add(examples), self.lexical.add(examples), self.weight)
+        return self.replace([], examples)
 
     def remove(self, rows: Sequence[int]) -> "Self":
         """The mixture without these examples."""
-        return type(self)(self.learned.remove(rows), self.lexical.remove(rows), self.weight)
+        return self.replace(rows, [])
+
+    def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
+        """The mixture over other examples."""
+        lexical = self.lexical.replace(rows, examples)
+        return type(self)(self.learned.replace(rows, examples), lexical, self.weight)
 
     def save(self, folder: Path) -> None:
         """Write both parts and the weight."""

@@ -57,6 +57,13 @@ class LearnedRetriever(Retriever):
         index = self.index.remove(np.asarray(rows, np.int64))
         return type(self)(without(self.examples, rows), self.encoder, index)
 
+    def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
+        """The retriever over other examples: only new ones are encoded, the index is built once."""
+        vectors = self.encoder.encode([example.x for example in examples])
+        kept = np.delete(self.index.vectors, np.asarray(rows, np.int64), axis=0)
+        index = build_index(np.concatenate([kept, vectors]))
+        return type(self)([*without(self.examples, rows), *examples], self.encoder, index)
+
     def save(self, folder: Path) -> None:
         """Write the encoder and the index; only a learned encoder can be written as data."""
         if not isinstance(self.encoder, DirectionEncoder):

@@ -51,11 +51,15 @@ class WordRetriever(Retriever):
 
     def add(self, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples too; counting words again takes no time."""
-        return self.build([*self.examples, *examples])
+        return self.replace([], examples)
 
     def remove(self, rows: Sequence[int]) -> "Self":
         """The retriever without these examples."""
-        return self.build(without(self.examples, rows))
+        return self.replace(rows, [])
+
+    def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
+        """The retriever over other examples, all of it built at once."""
+        return self.build([*without(self.examples, rows), *examples])
 
     @abstractmethod
     def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:

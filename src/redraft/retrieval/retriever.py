@@ -49,6 +49,10 @@ class Retriever(ABC):
     def remove(self, rows: Sequence[int]) -> "Self":
         """A retriever without the examples of these rows."""
 
+    def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
+        """A retriever without the examples of these rows and with the given ones after the rest."""
+        return self.remove(rows).add(examples)
+
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write what `load` needs beside the examples into an existing, empty folder."""
