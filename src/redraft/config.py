@@ -16,6 +16,10 @@ else:
 
 Config = TypeVar("Config")
 
+DEFAULT_RETRIEVER = "bm25"
+DEFAULT_EDITOR = "neural"
+"""The parts of a model whose maker named none: what did best on held-out examples."""
+
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables and values of a TOML file."""

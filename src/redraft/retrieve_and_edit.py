@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from redraft.config import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 from redraft.data.example import Example, Input, as_input
 from redraft.editing.candidate import Candidate
 from redraft.editing.completion import Completion
@@ -87,8 +88,8 @@ class RetrieveAndEdit:
         cls,
         examples: Iterable[Example],
         *,
-        retriever: str = "task",
-        editor: str = "neural",
+        retriever: str = DEFAULT_RETRIEVER,
+        editor: str = DEFAULT_EDITOR,
         options: "FitOptions | None" = None,
     ) -> "RetrieveAndEdit":
         """A model of these examples, its parts chosen by name; those that learn are trained."""

@@ -11,6 +11,7 @@ from redraft.studies.hearthstone import (
     ABLATIONS,
     ALONE,
     MIXED,
+    OTHER_RETRIEVERS,
     PUBLISHED,
     SETTING,
     Bench,
@@ -77,10 +78,10 @@ def test_both_systems_and_every_retriever_alone_are_measured_on_the_same_cards(
 
 def test_each_ablation_changes_one_part_and_leaves_the_rest(bench: Bench) -> None:
     rows = {row.setting.removeprefix(f"{SETTING}, "): row for row in ablation_rows(bench)}
-    mixed = [f"{count} prototype{'s' if count > 1 else ''} mixed" for count in MIXED]
-    retrieved = ["lexical retrieval", "none retrieval"]
-    assert list(rows) == ["all parts", *mixed, "greedy", *retrieved, *ABLATIONS]
-    whole = dict(rows["all parts"].config)
+    mixed = [f"{count} prototypes mixed" for count in MIXED]
+    retrieved = [f"{name} retrieval" for name in OTHER_RETRIEVERS]
+    assert list(rows) == [*mixed, "greedy", *ABLATIONS, *retrieved]
+    whole = dict(next(iter(system_rows(bench))).config)
     for name, settings in ABLATIONS.items():
         changed = rows[name].config
         for table, values in settings.items():

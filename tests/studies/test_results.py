@@ -1,6 +1,7 @@
 """Rows of an experiment: their means, their file, their table."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,11 +60,31 @@ def test_settings_of_an_earlier_run_are_kept_and_measured_ones_replaced(tmp_path
 
 def test_the_table_shows_means_with_spread_and_single_runs_with_interval(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    rows = with_means([row("task", 0, 60.0), row("task", 1, 62.0), row("bm25", 0, 63.0)])
+    rows = [row("task", 0, 60.0), row("task", 1, 62.0), row("bm25", 0, 63.0)]
     write_results(path, "retrieval", rows)
     table = markdown_table(json.loads(path.read_text())["rows"], {"bleu_yin": "BLEU", "other": "?"})
     assert "| cards | task | 66 | 61.0 ± 1.4 | – |" in table
     assert "| cards | bm25 | 66 | 63.0 (59.0–67.0) | – |" in table
+
+
+def test_seeds_of_another_run_join_the_mean(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    write_results(path, "retrieval", [row("task", 0, 60.0), row("task", 1, 62.0)])
+    rows = write_results(path, "retrieval", [row("task", 2, 64.0)])
+    assert [each["seed"] for each in rows] == [0, 1, 2, "mean"]
+    assert rows[-1]["metrics"] == {"bleu_yin": 62.0}
+
+
+def test_seeds_of_other_settings_do_not_join_the_mean(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    long = {"training": {"steps": 100, "seed": 0, "rates": (1, 2)}}
+    write_results(path, "retrieval", [replace(row("task", 0, 60.0), config=long)])
+    again = {"training": {"steps": 100, "seed": 1, "rates": (1, 2)}}
+    rows = write_results(path, "retrieval", [replace(row("task", 1, 62.0), config=again)])
+    assert [each["seed"] for each in rows] == [0, 1, "mean"]
+    short = {"training": {"steps": 50, "seed": 2, "rates": (1, 2)}}
+    rows = write_results(path, "retrieval", [replace(row("task", 2, 50.0), config=short)])
+    assert [each["seed"] for each in rows] == [2]
 
 
 def test_intervals_are_of_the_mean() -> None:

@@ -40,7 +40,7 @@ class Request:
     split: str
     functions: bool
     measures: Sequence[Measure]
-    seeds: int
+    seeds: Sequence[int]
     out: Path
 
 
@@ -58,6 +58,9 @@ def command(
         typer.Option(help="hearthstone: the systems, the paper's LSTMs, ablations. [systems]"),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 3,
+    first_seed: Annotated[
+        int, typer.Option(min=0, help="The first of them; those of earlier runs join the mean.")
+    ] = 0,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder for results.json.")
     ] = None,
@@ -79,12 +82,12 @@ def command(
         current_commit,
         insert_table,
         markdown_table,
-        with_means,
         write_results,
     )
 
     out = out or Path("experiments") / name.value
-    request = Request(data, split, functions, measure or [Measure.SYSTEMS], seeds, out)
+    all_seeds = range(first_seed, first_seed + seeds)
+    request = Request(data, split, functions, measure or [Measure.SYSTEMS], all_seeds, out)
     metrics, published, measured = EXPERIMENTS[name](request)
     current_commit()  # the code that runs, whatever is committed while it does
     rows: list[Row] = []
@@ -92,9 +95,7 @@ def command(
     for row in measured:
         emit({"system": row.system, "setting": row.setting, "seed": row.seed, **row.metrics})
         rows.append(row)
-        written = write_results(
-            out / "results.json", name.value, with_means(rows), published=published
-        )
+        written = write_results(out / "results.json", name.value, rows, published=published)
     table = markdown_table(written, metrics, published=published)
     brief = markdown_table(written, metrics, published=published, is_brief=True)
     tables = {out / "README.md": table, Path("README.md"): brief}
@@ -128,7 +129,9 @@ def _retrieval_rows(request: Request) -> "Iterator[Row]":
         yield from _compare(comparison, request.seeds, request.out, sweep=sweep)
 
 
-def _compare(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) -> "Iterator[Row]":
+def _compare(
+    comparison: "Comparison", seeds: Sequence[int], out: Path, *, sweep: bool
+) -> "Iterator[Row]":
     """Every row of a comparison; a training that was stopped goes on from its folder."""
     from redraft.fitting import FitOptions
     from redraft.studies.retrieval import kappa_rows, learned_rows, paper_rows, plain_rows
@@ -137,7 +140,7 @@ def _compare(comparison: "Comparison", seeds: int, out: Path, *, sweep: bool) ->
         rows = list(plain_rows(comparison))
     yield from rows
     setting = comparison.settings[0][0].name
-    for seed in range(seeds):
+    for seed in seeds:
         with watched(f"{setting}, seed {seed}") as observer:
             folder = out / "runs" / setting.replace(" ", "-")
             options = FitOptions(seed=seed, folder=folder, observer=observer)
@@ -165,7 +168,7 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
     train, asked = read_splits(request.data, "train", request.split)
     cards = Cards(train, asked, request.split)
     for measure in request.measures:
-        for seed in range(request.seeds):
+        for seed in request.seeds:
             with watched(f"{measure.value}, seed {seed}") as observer:
                 options = FitOptions(seed=seed, observer=observer)
                 bench = Bench(cards, options, request.out / "runs")

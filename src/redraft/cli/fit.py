@@ -9,6 +9,7 @@ import typer
 from redraft.cli import options
 from redraft.cli.console import emit, remark, working
 from redraft.cli.options import PairsArgument, XColumns, YColumn
+from redraft.config import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 
 
 def command(
@@ -16,11 +17,11 @@ def command(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the model.")],
     retriever: Annotated[
         str,
-        typer.Option(help="task, input or hybrid, which are learned; lexical, bm25 or none."),
-    ] = "task",
+        typer.Option(help="bm25, lexical or none; task, input or hybrid, which are learned."),
+    ] = DEFAULT_RETRIEVER,
     editor: Annotated[
         str, typer.Option(help="neural, which is learned; verbatim: the prototype as it is.")
-    ] = "neural",
+    ] = DEFAULT_EDITOR,
     budget: Annotated[
         str, typer.Option(help="Train no longer than this, such as 90s, 10m or 1h.")
     ] = "",

@@ -31,7 +31,7 @@ class EditNumberingConfig:
     max_written: int = 10_000
     max_read: int = 20_000
     splits_inputs: bool = True
-    reads_prototype_input: bool = True
+    reads_prototype_input: bool = False
     reads_prototype_output: bool = True
 
 

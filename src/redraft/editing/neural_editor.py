@@ -38,7 +38,7 @@ class DecodingConfig:
     """
 
     beam_size: int = 5
-    length_penalty: float = 0.0
+    length_penalty: float = 1.0
     max_length: int = 0
     prototypes: int = 1
 

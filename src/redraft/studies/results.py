@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -34,6 +34,12 @@ class Row:
     predict_seconds: float = 0.0
     parameters: int = 0
     config: Mapping[str, Any] = field(default_factory=dict)
+    commit: str = ""
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """What the seeds of a mean have in common."""
+        return self.setting, self.system, self.split
 
 
 def interval_of(per_example: Mapping[str, Sequence[float]]) -> dict[str, Interval]:
@@ -49,7 +55,7 @@ def with_means(rows: Sequence[Row]) -> list[Row]:
     """The rows, and after those of a system with several seeds their mean and spread."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.setting, row.system, row.split), []).append(row)
+        groups.setdefault(row.group, []).append(row)
     return [each for group in groups.values() for each in (*group, *_mean(group))]
 
 
@@ -70,6 +76,7 @@ def _mean(rows: Sequence[Row]) -> list[Row]:
                 name: round(float(np.std(each, ddof=1)), DECIMALS) for name, each in values.items()
             },
             train_seconds=round(float(np.mean([row.train_seconds for row in rows])), 1),
+            commit=rows[-1].commit,
         )
     ]
 
@@ -81,22 +88,46 @@ def write_results(
     *,
     published: Sequence[Mapping[str, Any]] = (),
 ) -> list[dict[str, Any]]:
-    """Write results.json; systems measured in an earlier run and not in this one are kept."""
-    measured = {(row.setting, row.system, row.split) for row in rows}
-    earlier = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
-    kept = [row for row in earlier if (row["setting"], row["system"], row["split"]) not in measured]
+    """Write results.json; what was measured in an earlier run and not in this one is kept.
+
+    Seeds that were measured in another run join the mean, unless their settings were others.
+    """
     about = {
         "commit": current_commit(),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "kind": platform.machine()},
     }
-    all_rows = [*kept, *({**asdict(row), "commit": about["commit"]} for row in rows)]
+    new = [replace(row, commit=current_commit()) for row in rows]
+    settings = {row.group: _without_seed(row.config) for row in new}
+    measured = {(row.group, row.seed) for row in new}
+    kept = [
+        row
+        for row in _read(path)
+        if (row.group, row.seed) not in measured
+        and settings.get(row.group, _without_seed(row.config)) == _without_seed(row.config)
+    ]
+    all_rows = [asdict(row) for row in with_means([*kept, *new])]
     results = {"experiment": experiment, **about, "rows": all_rows, "published": list(published)}
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     partial.replace(path)
     return all_rows
+
+
+def _read(path: Path) -> list[Row]:
+    """The rows of an earlier run, without their means."""
+    if not path.exists():
+        return []
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return [Row(**row) for row in rows if row["seed"] != "mean"]
+
+
+def _without_seed(config: Any) -> Any:
+    """Settings that are the same for every seed, as they are when read from a file."""
+    if not isinstance(config, Mapping):
+        return list(config) if isinstance(config, tuple) else config
+    return {name: _without_seed(value) for name, value in config.items() if name != "seed"}
 
 
 @cache

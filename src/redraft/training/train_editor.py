@@ -40,10 +40,14 @@ Judge = Callable[[NeuralEditor], dict[str, float]]
 
 @dataclass(frozen=True)
 class PrototypesConfig:
-    """Which prototypes an editor is trained on: those of a noisy retrieval, or of the nearest."""
+    """Which prototypes an editor is trained on.
+
+    Those that a learned retriever finds by its own noise; without noise, or of a retriever that
+    has none, one of the `top` nearest.
+    """
 
     has_noise: bool = True
-    top: int = 5
+    top: int = 3
 
 
 @dataclass(frozen=True)
@@ -73,9 +77,9 @@ def paper_config() -> EditorConfig:
             dropout=0.0,
             match_length=0,
         ),
-        EditNumberingConfig(splits_inputs=False),
+        EditNumberingConfig(splits_inputs=False, reads_prototype_input=True),
         augmentation=AugmentationConfig(identity=0.1, renumbered=0.0, hidden=0.0),
-        decoding=DecodingConfig(max_length=150),
+        decoding=DecodingConfig(max_length=150, length_penalty=0.0),
         training=TrainingConfig(steps=3000, evaluate_every=500),
     )
 
