@@ -22,10 +22,11 @@ LAYERS = (
     "evaluation",
     "fitting",
     "experiment",
-    "studies",
     "autocomplete",
+    "studies",
     "serving",
     "cli",
+    "__main__",
 )
 """From leaf to root: a module may import what stands before it, or its own layer."""
 

@@ -1,0 +1,116 @@
+"""The completion engine: a buffer and a cursor to suggestions, each with the code it borrows from.
+
+Prototypes are retrieved and encoded when the cursor enters a function; from then on a keystroke
+costs what is new. Knows no editor and no protocol.
+"""
+
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redraft.autocomplete.context import Context, find_context
+from redraft.editing.draft import Draft
+from redraft.retrieval.prototype import Prototype
+from redraft.retrieve_and_edit import RetrieveAndEdit
+
+DRAFTS = 16
+"""Functions whose drafts are kept."""
+
+MOST_LINES = 4
+"""Lines that a suggestion may take to close its brackets."""
+
+_QUOTED = re.compile(
+    r"\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|'''(?:\\.|[^\\])*?(?:'''|\Z)"
+    r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*",
+    re.DOTALL,
+)
+"""Strings, whole or open, and comments."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What can be inserted at the cursor, how likely its first token is, and where it is from."""
+
+    text: str
+    token: str
+    probability: float
+    prototype: Prototype | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The suggestion as a JSON object."""
+        return {
+            "text": self.text,
+            "token": self.token,
+            "probability": round(self.probability, 6),
+            "prototype": self.prototype.to_json() if self.prototype else None,
+        }
+
+
+class CompletionEngine:
+    """A model and the drafts of the functions that were completed last."""
+
+    def __init__(self, model: RetrieveAndEdit) -> None:
+        self.model = model
+        self._drafts: OrderedDict[tuple[str, ...], Draft] = OrderedDict()
+
+    def complete(self, text: str, offset: int, k: int = 5) -> list[Suggestion]:
+        """At most k suggestions for the cursor at the offset, best first, no two alike."""
+        context = find_context(text, offset)
+        draft = self.draft(context)
+        missing = _missing_indentation(text[:offset], context.indentation)
+        found: dict[str, Suggestion] = {}
+        for rank, completion in enumerate(draft.complete(context.prefix, k)):
+            added = completion.text
+            if rank == 0:
+                added = _close_brackets(draft, context.prefix, added)
+            added = added.rstrip("\n").replace("\n", f"\n{context.indentation}")
+            if added.strip():
+                probability = math.exp(completion.log_prob)
+                suggestion = Suggestion(
+                    missing + added, completion.token, probability, completion.prototype
+                )
+                found.setdefault(added, suggestion)
+        return list(found.values())
+
+    def draft(self, context: Context) -> Draft:
+        """The draft of the function around the cursor, begun if it is new."""
+        x = self._input(context)
+        key = tuple(x.values())
+        if key not in self._drafts:
+            self._drafts[key] = self.model.begin(x)
+        self._drafts.move_to_end(key)
+        while len(self._drafts) > DRAFTS:
+            self._drafts.popitem(last=False)
+        return self._drafts[key]
+
+    def _input(self, context: Context) -> Mapping[str, str]:
+        """The input as the model's examples have it."""
+        examples = self.model.retriever.examples
+        fields = list(examples[0].x) if examples else list(context.x)
+        return {name: context.x.get(name, "") for name in fields}
+
+
+def _missing_indentation(before: str, indentation: str) -> str:
+    """What a cursor lacks that stands left of where the body's lines begin."""
+    own = before[before.rfind("\n") + 1 :]
+    return indentation[len(own) :] if own in indentation[: len(own)] else ""
+
+
+def _close_brackets(draft: Draft, prefix: str, text: str) -> str:
+    """The text with the lines that its statement goes on for."""
+    for _ in range(MOST_LINES - 1):
+        if not (text.endswith("\n") and open_brackets(prefix + text)):
+            break
+        text += "".join(each.text for each in draft.complete(prefix + text, 1))
+    return text
+
+
+def open_brackets(code: str) -> int:
+    """How many brackets of the last statement are open, strings and comments aside."""
+    depth = 0
+    for bracket in re.findall(r"[(\[{)\]}]", _QUOTED.sub("", code)):
+        depth = depth + 1 if bracket in "([{" else max(0, depth - 1)
+    return depth

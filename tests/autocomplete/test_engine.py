@@ -1,0 +1,104 @@
+"""The completion engine on a buffer that is being typed, with a model that learned."""
+
+import pytest
+
+from redraft import RetrieveAndEdit
+from redraft.autocomplete.engine import DRAFTS, CompletionEngine, open_brackets
+from tests.baskets import NOUNS, basket_model, method
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> CompletionEngine:
+    return CompletionEngine(basket_model(tmp_path_factory.getbasetemp()))
+
+
+BUFFER = "class Shelf:\n" + method("zorblax")
+
+
+@pytest.mark.parametrize(
+    "typed", ["if", "            return", "        return self.put(", "        return self.p", "No"]
+)
+def test_the_first_suggestion_is_the_rest_of_the_line(engine: CompletionEngine, typed: str) -> None:
+    offset = BUFFER.index(typed) + len(typed)
+    rest = BUFFER[offset : BUFFER.index("\n", offset)]
+    best = engine.complete(BUFFER[:offset], offset)[0]
+    assert best.text == rest
+    assert best.probability > 0.3
+    assert best.prototype is not None
+    assert best.prototype.example.meta["file"] == "basket.py"
+
+
+def test_a_new_line_is_indented_as_its_place_demands(engine: CompletionEngine) -> None:
+    offset = BUFFER.index("            return None")
+    for indentation in ("        ", "            "):
+        text = BUFFER[:offset] + indentation
+        best = engine.complete(text, len(text))[0]
+        assert indentation + best.text == "            return None"
+    header = 'def add_zorblax(self, zorblax):\n    """Add the zorblax."""\n'
+    for indentation in ("  ", "    "):
+        text = header + indentation
+        best = engine.complete(text, len(text))[0]
+        assert indentation + best.text == "    if zorblax in self.all:"
+
+
+def test_what_follows_the_cursor_changes_nothing(engine: CompletionEngine) -> None:
+    offset = BUFFER.index("self.put")
+    cut, whole = engine.complete(BUFFER[:offset], offset), engine.complete(BUFFER, offset)
+    assert [each.text for each in cut] == [each.text for each in whole]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "import os\n", "def f(", 'def f():\n    """Doc', "x = (", "class A:\n    "]
+)
+def test_there_is_an_answer_wherever_the_cursor_stands(engine: CompletionEngine, text: str) -> None:
+    for suggestion in engine.complete(text, len(text), k=3):
+        assert suggestion.text.strip()
+        assert 0 <= suggestion.probability <= 1
+
+
+def test_no_two_suggestions_are_alike_and_there_are_at_most_k(engine: CompletionEngine) -> None:
+    offset = BUFFER.index("if")
+    for k in (1, 3, 8):
+        texts = [each.text for each in engine.complete(BUFFER, offset, k)]
+        assert len(texts) == len(set(texts)) <= k
+
+
+def test_prototypes_are_retrieved_once_for_a_function(engine: CompletionEngine) -> None:
+    class Counting(RetrieveAndEdit):
+        begun = 0
+
+        def begin(self, x: object, k: int = 5) -> object:  # type: ignore[override]
+            Counting.begun += 1
+            return super().begin(x, k)  # type: ignore[arg-type]
+
+    counting = CompletionEngine(Counting(engine.model.retriever, engine.model.editor))
+    for offset in range(BUFFER.index("if"), len(BUFFER) - 1, 3):
+        counting.complete(BUFFER, offset, 1)
+    assert Counting.begun == 1
+    for noun in NOUNS[: DRAFTS + 1]:
+        counting.complete("class A:\n" + method(noun), len(method(noun)), 1)
+    assert Counting.begun == DRAFTS + 2
+    counting.complete(BUFFER, BUFFER.index("if"), 1)
+    assert Counting.begun == DRAFTS + 3  # the first was forgotten
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("f(", 1),
+        ("f(a, [1, {2", 3),
+        ("f()", 0),
+        ("f(')', \"(\", # (((\n", 1),
+        ('"""((', 0),
+        ("x = '", 0),
+        (")))(", 1),
+    ],
+)
+def test_open_brackets_are_those_outside_of_strings(code: str, expected: int) -> None:
+    assert open_brackets(code) == expected
+
+
+def test_a_suggestion_as_json(engine: CompletionEngine) -> None:
+    row = engine.complete(BUFFER, BUFFER.index("if"))[0].to_json()
+    assert set(row) == {"text", "token", "probability", "prototype"}
+    assert row["prototype"]["meta"]["file"] == "basket.py"

@@ -1,0 +1,94 @@
+"""A code base as the examples of a model: what stays, what goes, what comes."""
+
+from pathlib import Path
+
+import pytest
+
+from redraft.autocomplete.project import Change, Project, index_project
+from redraft.errors import PairsError
+from redraft.retrieve_and_edit import RetrieveAndEdit
+from tests.baskets import basket_model, method, source, write_project
+from tests.greetings import greeter
+
+OTHERS = ("zinnia", "yucca", "xenia", "wisteria")
+
+
+@pytest.fixture
+def model(tmp_path_factory: pytest.TempPathFactory) -> RetrieveAndEdit:
+    return basket_model(tmp_path_factory.getbasetemp())
+
+
+def names(model: RetrieveAndEdit) -> list[str]:
+    return sorted(each.x["name"] for each in model.retriever.examples)
+
+
+def test_the_examples_of_a_model_are_exchanged_for_those_of_a_project(
+    model: RetrieveAndEdit, tmp_path: Path
+) -> None:
+    project = Project.read([write_project(tmp_path / "shop", OTHERS)])
+    pointed, change = index_project(model, project)
+    assert names(pointed) == sorted(f"add_{noun}" for noun in OTHERS)
+    assert (len(change.rows), len(change.examples)) == (len(model.retriever.examples), 4)
+    assert pointed.editor is model.editor
+    (best,) = pointed.retriever.retrieve([{"docstring": "", "name": "yucca", "arguments": ""}])[0]
+    assert best.example.meta["file"] == "basket_0.py"
+
+
+def test_a_changed_file_exchanges_its_own_examples_and_no_others(
+    model: RetrieveAndEdit, tmp_path: Path
+) -> None:
+    folder = write_project(tmp_path / "shop", OTHERS)
+    pointed, _ = index_project(model, Project.read([folder]))
+    (folder / "basket_0.py").write_text(source(("zinnia", "violet", "tulip")))
+    (folder / "new.py").write_text("def undocumented():\n    return 1\n")
+    again, change = index_project(pointed, Project.read([folder]))
+    assert [each.x["name"] for each in change.examples] == [
+        "add_zinnia",
+        "add_violet",
+        "add_tulip",
+        "undocumented",
+    ]
+    assert len(change.rows) == 2
+    assert set(names(again)) - set(names(pointed)) == {"add_violet", "add_tulip", "undocumented"}
+    (folder / "basket_2.py").unlink()
+    smaller, change = index_project(again, Project.read([folder]))
+    assert set(names(again)) - set(names(smaller)) == {"add_xenia", "add_wisteria"}
+    assert change.examples == []
+
+
+def test_an_unchanged_project_is_the_same_model(model: RetrieveAndEdit, tmp_path: Path) -> None:
+    project = Project.read([write_project(tmp_path / "shop", OTHERS)])
+    pointed, _ = index_project(model, project)
+    again, change = index_project(pointed, project)
+    assert again is pointed
+    assert change == Change([], [])
+
+
+def test_files_that_cannot_be_read_are_told_and_the_rest_is_read(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "shop", OTHERS)
+    (folder / "old.py").write_text("print 1\n")
+    project = Project.read([folder])
+    assert [bad.file for bad in project.skipped] == ["old.py"]
+    assert len(project.files) == 2
+
+
+def test_a_project_without_functions_is_an_error(model: RetrieveAndEdit, tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    with pytest.raises(PairsError, match="no function with a body was found; name a folder"):
+        index_project(model, Project.read([tmp_path]))
+
+
+def test_a_model_of_other_pairs_cannot_be_pointed_at_code(tmp_path: Path) -> None:
+    project = Project.read([write_project(tmp_path, OTHERS)])
+    with pytest.raises(PairsError, match="input has the fields text; a code base needs a model of"):
+        index_project(greeter(), project)
+
+
+def test_new_functions_are_borrowed_from(model: RetrieveAndEdit, tmp_path: Path) -> None:
+    from redraft.autocomplete.engine import CompletionEngine
+
+    pointed, _ = index_project(model, Project.read([write_project(tmp_path, OTHERS)]))
+    text = method("yucca").removesuffix("return self.put(yucca)\n")
+    best = CompletionEngine(pointed).complete(text, len(text))[0]
+    assert best.prototype is not None
+    assert best.prototype.example.x["name"] == "add_yucca"
