@@ -46,11 +46,12 @@ def redraft(tmp_path: Path) -> Run:
     folder = tmp_path / "cwd"
     folder.mkdir()
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from redraft.cli.app import main; main()"]
         return subprocess.run(
             [*command, *map(str, arguments)],
             capture_output=True,
+            input=stdin,
             text=True,
             cwd=folder,
             check=False,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from redraft.retrieval.prototype import Prototype
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "Candidate",

@@ -10,10 +10,12 @@ from typer.core import TyperGroup
 from redraft.cli import (
     add,
     check,
+    complete,
     demo,
     evaluate,
     experiment,
     fit,
+    index,
     info,
     mine,
     predict,
@@ -54,8 +56,8 @@ app = typer.Typer(
     "Start with `redraft demo`, or with your own pairs: `redraft check`, `fit`, `predict`.",
 )
 for verb in (
-    *(check, mine, split, fit, retrieve, predict, evaluate, score),
-    *(add, remove, info, experiment, demo),
+    *(check, mine, split, fit, retrieve, predict, complete, evaluate, score),
+    *(add, remove, index, info, experiment, demo),
 ):
     app.command(verb.__name__.rpartition(".")[2])(verb.command)
 

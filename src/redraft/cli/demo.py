@@ -1,20 +1,26 @@
-"""`redraft demo`: the whole product on the Python standard library of this machine."""
+"""`redraft demo`: the whole product on the Python code of this machine."""
 
-import sysconfig
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from redraft.cli.console import progress, scores_table, stdout
+from redraft.cli import options
+from redraft.cli.console import progress, remark, scores_table, stdout
+from redraft.cli.training import watched
 
 if TYPE_CHECKING:
     from redraft.data.example import Example
     from redraft.evaluation.evaluation import Evaluation
+    from redraft.retrieve_and_edit import RetrieveAndEdit
 
 SEED = 2018
-HELD_OUT = 300
+QUESTIONS = 60
+MOST_FILES = 200
+"""Packages with more files take longer to read than a demo should."""
+
 QUANTILES = {"among the best tenth": 0.95, "better than most": 0.75, "the median": 0.5}
 """Which answers are shown: not the best ones."""
 
@@ -23,60 +29,74 @@ def command(
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Folder for pairs, model, report.")
     ] = Path("demo"),
+    budget: Annotated[
+        str, typer.Option(help="Train no longer than this, such as 30s or 10m.")
+    ] = "100s",
 ) -> None:
-    """Mine this machine's standard library, fit models, and show answers with their sources.
+    """Mine this machine's Python code, train a model, and show answers with their sources.
+
+    Whole modules are held out of training. They are asked about twice: with an index of the
+    training functions alone, and with the module's other functions added, as in your own project.
 
     Example: `redraft demo -o demo/`
     """
-    from redraft.cli.evaluate import evaluate, write_evaluation
+    from redraft.cli.evaluate import write_evaluation
     from redraft.data.pairs import write_pairs
     from redraft.data.split import split
     from redraft.experiment import describe_model
+    from redraft.fitting import FitOptions
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
-    examples = _mine_standard_library()
+    seconds = options.seconds(budget)
+    examples = _mine_installed()
     out.mkdir(parents=True, exist_ok=True)
     write_pairs(examples, out / "pairs.jsonl")
-    shares = {"train": 0.9, "held out": 0.1}
-    settings = {
-        "same modules": split(examples, shares, seed=SEED),
-        "other modules": split(examples, shares, seed=SEED, by="package"),
-    }
-    evaluations: dict[str, Evaluation] = {}
-    for setting, parts in settings.items():
-        for retriever in ("lexical", "bm25"):
-            model = RetrieveAndEdit.fit(parts["train"], retriever=retriever, editor="verbatim")
-            name = f"{retriever}, {setting}"
-            evaluations[name] = evaluate(model, parts["held out"][:HELD_OUT])
-            if name == "bm25, same modules":
-                model.save(out / "model")
-                saved = model
-    shown = evaluations["bm25, same modules"]
+    parts = split(examples, {"train": 0.9, "held out": 0.1}, seed=SEED, by="package")
+    with watched("training") as observer:
+        fitting = FitOptions(seed=SEED, budget=seconds, observer=observer, tell=remark)
+        trained = RetrieveAndEdit.fit(parts["train"], options=fitting)
+    asked = random.Random(SEED).sample(parts["held out"], min(QUESTIONS, len(parts["held out"])))
+    model = RetrieveAndEdit(trained.retriever.add(parts["held out"]), trained.editor)
+    model.save(out / "model")
+    evaluations = _evaluate({"": trained, ", own module added": model}, asked)
+    shown = evaluations["retrieve+edit, own module added"]
     facts = {name: str(value) for name, value in describe_model(out / "model").items()}
-    title = "Redraft on the standard library"
-    write_evaluation(shown, out, title=title, facts=facts, retriever=saved.retriever)
+    title = "Redraft on the Python code of this machine"
+    write_evaluation(shown, out, title=title, facts=facts, retriever=model.retriever)
     _show(shown)
-    title = f"{len(examples):,} functions of the standard library, held-out ones predicted"
+    _show_completion(model, asked)
+    title = f"{len(asked)} functions of modules that were held out of {len(examples):,}"
     stdout().print(scores_table({n: e.scores for n, e in evaluations.items()}, title=title))
     stdout().print(
         f"\nReport  {out}/report.html\nModel   {out}/model\nPairs   {out}/pairs.jsonl\n"
-        f"""Try     redraft predict {out}/model '{{"docstring": "Parse a date"}}' --format table""",
+        f"Try     redraft complete {out}/model YOUR_FILE.py:LINE:COL --format table\n"
+        f"        redraft index YOUR_CODE/ -o mine/ --from {out}/model",
         soft_wrap=True,
     )
 
 
-def _mine_standard_library() -> "list[Example]":
-    from redraft.data.python_functions import find_sources, mine
-    from redraft.data.rows import BadRow
+def _mine_installed() -> "list[Example]":
+    from redraft.studies.corpora import installed_functions
 
-    folder = Path(sysconfig.get_paths()["stdlib"])
-    sources = find_sources([folder], without=("test", "tests", "idlelib", "lib2to3"))
-    examples: list[Example] = []
-    for source in progress(sources, "mining the standard library", total=len(sources)):
-        found = mine(source)
-        if not isinstance(found, BadRow):
-            examples += found
-    return examples
+    return installed_functions(
+        lambda sources: progress(sources, "mining", total=len(sources)), most_files=MOST_FILES
+    )
+
+
+def _evaluate(
+    models: "Mapping[str, RetrieveAndEdit]", asked: "Sequence[Example]"
+) -> "dict[str, Evaluation]":
+    """Each model, and its retriever alone, on the same functions, never answered by themselves."""
+    from redraft.cli.evaluate import evaluate
+    from redraft.editing.editor import VerbatimEditor
+    from redraft.retrieve_and_edit import RetrieveAndEdit
+
+    evaluations = {}
+    for setting, model in models.items():
+        alone = RetrieveAndEdit(model.retriever, VerbatimEditor())
+        for name, system in ((f"{model.retriever.name} alone", alone), ("retrieve+edit", model)):
+            evaluations[f"{name}{setting}"] = evaluate(system, asked, leave_out=True)
+    return evaluations
 
 
 def _show(evaluation: "Evaluation") -> None:
@@ -92,3 +112,28 @@ def _show(evaluation: "Evaluation") -> None:
         panel.title = f"a held-out function · BLEU {100 * scores[at]:.0f}, {label}"
         panel.title_align = "left"
         stdout().print(panel)
+
+
+def _show_completion(model: "RetrieveAndEdit", asked: "Sequence[Example]") -> None:
+    """A held-out function half typed, and how it could go on."""
+    from redraft.autocomplete.engine import CompletionEngine
+    from redraft.cli.display import suggestions_panel
+
+    example = next((each for each in asked if each.y.count("\n") >= 3), asked[0])
+    lines = example.y.split("\n")
+    typed = "\n".join(lines[: len(lines) // 2]) + "\n"
+    buffer = _as_source(example, typed)
+    suggestions = CompletionEngine(model).complete(buffer, len(buffer), k=4)
+    stdout().print(suggestions_panel(buffer, suggestions))
+
+
+def _as_source(example: "Example", body: str) -> str:
+    """A function as it stands in a file while its body is typed."""
+    x = example.x
+    text = f"def {x['name']}({x['arguments']}):\n{_quoted(x['docstring'])}\n{body}"
+    return text.replace("\n", "\n    ")
+
+
+def _quoted(docstring: str) -> str:
+    escaped = docstring.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return f'"""{escaped}\n"""'

@@ -13,6 +13,7 @@ from redraft.editing.diff import Diff
 from redraft.retrieval.lexical import shared_words
 
 if TYPE_CHECKING:
+    from redraft.autocomplete.engine import Suggestion
     from redraft.data.example import Example
     from redraft.editing.candidate import Candidate
     from redraft.editing.provenance import TracedToken
@@ -157,6 +158,23 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
         parts += [traced(candidate.provenance, marks=marks)]
     title = " · ".join(part for part in (str(rank), figures(candidate)) if part)
     return Panel(Group(*parts), title=title, title_align="left")
+
+
+def suggestion_line(suggestion: "Suggestion", *, rank: int) -> Text:
+    """A suggestion, its probability, and the code that it borrows from."""
+    text = Text(f"{rank}  {suggestion.probability:6.1%}  ")
+    text.append(suggestion.text.lstrip(), style="bold")
+    if suggestion.prototype is not None:
+        text.append(f"   {source(suggestion.prototype.example)}", style="dim")
+    return text
+
+
+def suggestions_panel(buffer: str, suggestions: "Sequence[Suggestion]") -> Panel:
+    """What is typed, and how it could go on."""
+    lines = [suggestion_line(each, rank=rank) for rank, each in enumerate(suggestions, start=1)]
+    shown = lines or [Text("no suggestion", style="yellow")]
+    parts = Group(code(f"{buffer.rstrip()}\n    ▏"), Text(), *shown)
+    return Panel(parts, title="a completion at the cursor ▏", title_align="left")
 
 
 def abstained_line(confidence: float, threshold: float) -> Text:

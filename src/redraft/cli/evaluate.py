@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from redraft.retrieval.retriever import Retriever
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
-_BATCH = 64
+_BATCH = 32
 
 
 def command(
@@ -55,15 +55,21 @@ def command(
     remark(f"rows, scores and report: {out}/")
 
 
-def evaluate(model: "RetrieveAndEdit", examples: "Sequence[Example]") -> "Evaluation":
-    """The model's answers to the examples, scored, with progress on stderr."""
+def evaluate(
+    model: "RetrieveAndEdit", examples: "Sequence[Example]", *, leave_out: bool = False
+) -> "Evaluation":
+    """The model's answers to the examples, scored, with progress on stderr.
+
+    With `leave_out` none is answered from itself or from an example of the same output.
+    """
     from redraft.evaluation.evaluation import Evaluation
 
-    inputs = [example.x for example in examples]
     predictions = []
-    batches = range(0, len(inputs), _BATCH)
+    batches = range(0, len(examples), _BATCH)
     for start in progress(batches, "predicting", total=len(batches)):
-        predictions += model.predict(inputs[start : start + _BATCH])
+        batch = examples[start : start + _BATCH]
+        exclude = batch if leave_out else None
+        predictions += model.predict([example.x for example in batch], exclude=exclude)
     train_outputs = {example.y for example in model.retriever.examples}
     with working("scoring"):
         return Evaluation.of(examples, predictions, train_outputs=train_outputs)

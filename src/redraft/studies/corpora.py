@@ -2,7 +2,7 @@
 
 import random
 import sysconfig
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -42,10 +42,15 @@ def cards(folder: Path, *, asked: str) -> Comparison:
     return by_hold_out(train, Setting("hearthstone", asked, [(train, questions)], leave_out=False))
 
 
-def installed_functions(watch: Watch = iter) -> list[Example]:
-    """Documented functions of the installed packages and the standard library, each body once."""
+def installed_functions(watch: Watch = iter, *, most_files: int = 1_000_000) -> list[Example]:
+    """Documented functions of the installed packages and the standard library, each body once.
+
+    Packages of more than so many files are left out.
+    """
     paths = sysconfig.get_paths()
     sources = find_sources([Path(paths["purelib"]), Path(paths["stdlib"])], without=_LEFT_OUT)
+    sizes = Counter(source.package for source in sources)
+    sources = [source for source in sources if sizes[source.package] <= most_files]
     packages: dict[str, dict[str, Example]] = defaultdict(dict)
     seen: set[str] = set()
     tokenizer = Tokenizer()

@@ -1,0 +1,5 @@
+"""`python -m redraft` is the `redraft` command."""
+
+from redraft.cli.app import main
+
+main()
