@@ -253,6 +253,21 @@ def test_a_beam_of_one_takes_the_likeliest_token_at_every_step(seed: int, width:
 
 
 @quick
+@given(seeds, st.integers(1, 4), st.floats(-8.0, -0.5))
+def test_a_hypothesis_ends_where_it_falls_below_the_floor(
+    seed: int, beam_size: int, floor: float
+) -> None:
+    case = Case(TableWalk.random(seed, 4), SearchConfig(beam_size, 6, floor=floor))
+    (found,) = case.run()
+    assert found
+    for hypothesis in found:
+        before = case.sum((0, START), hypothesis.tokens[:-1])
+        assert before >= floor - 1e-5
+        assert END not in hypothesis.tokens[:-1]
+        assert hypothesis.tokens[-1] == END or hypothesis.log_prob < floor
+
+
+@quick
 @given(seeds, st.integers(1, 5), penalties, prefixes_of_inputs, st.booleans())
 def test_the_log_probability_is_the_walks_own_sum_after_the_prefix(
     seed: int, beam_size: int, penalty: float, prefixes: list[list[int]], is_sampled: bool

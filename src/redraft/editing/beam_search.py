@@ -29,11 +29,15 @@ class Walk(Protocol[State]):
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How wide, how far, and how much a length counts: score = log_prob / length ** penalty."""
+    """How wide, how far, and how much a length counts: score = log_prob / length ** penalty.
+
+    A hypothesis whose log-probability falls below the `floor` ends there, whatever its last token.
+    """
 
     beam_size: int = 1  # 1 is greedy
     max_length: int = 150  # tokens of the continuation, the end among them
     length_penalty: float = 0.0
+    floor: float = -math.inf
 
     def __post_init__(self) -> None:
         for name, value in (("beam_size", self.beam_size), ("max_length", self.max_length)):
@@ -80,6 +84,7 @@ class _Rules:
     is_stop: Tensor  # (W,)
     is_barred: Tensor  # (W,)
     divisors: Tensor  # (max_length + 1,)
+    floor: float
 
     def lengths(self, step: int) -> Tensor:
         """How long each input's continuation is after a step, 0 within its prefix: (B,)."""
@@ -122,7 +127,7 @@ def beam_search(
     divisors = lengths.clamp(min=1) ** config.length_penalty
     vocabulary, sets = torch.arange(log_probs.shape[1], device=device), ([*stops], [*barred])
     is_stop, is_barred = (torch.isin(vocabulary, vocabulary.new_tensor(each)) for each in sets)
-    rules = _Rules(forced, is_stop, is_barred, divisors)
+    rules = _Rules(forced, is_stop, is_barred, divisors, config.floor)
     beams = _Beams.start(len(first), config.beam_size, device)
     for step in range(longest - shared + config.max_length):
         beams, parents = _extend(beams, log_probs, rules, step=step, generator=generator)
@@ -162,10 +167,12 @@ def _extend(
     is_child = columns > 0
     picked = (live.cumsum(0) - 1)[slots], columns - 1  # any child where none is chosen
     added = tokens[picked]  # (S,)
-    finished = ~is_child | ranks.isneginf() | (rules.is_stop[added] & (lengths > 0))
+    log_probs = torch.where(is_child, totals[picked], beams.log_probs[slots])
+    is_ended = (rules.is_stop[added] | (log_probs < rules.floor)) & (lengths > 0)
+    finished = ~is_child | ranks.isneginf() | is_ended
     extended = _Beams(
         torch.cat([beams.tokens[slots], added[:, None]], 1),
-        torch.where(is_child, totals[picked], beams.log_probs[slots]),
+        log_probs,
         torch.where(is_child, chances[picked], beams.chances[slots]),
         ranks,
         torch.where(is_child, lengths, beams.lengths[slots]),

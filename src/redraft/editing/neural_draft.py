@@ -4,6 +4,7 @@ A prefix is a text and may end within a word. What follows is then either more o
 what comes after it; the probabilities are those of all texts that begin with the prefix.
 """
 
+import math
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -20,8 +21,12 @@ from redraft.editing.draft import Draft
 from redraft.editing.mixture import Mixture, MixtureState
 from redraft.retrieval.prototype import Prototype
 
-LONGEST_LINE = 32
-"""Tokens that a completion has at most."""
+LONGEST_LINE = 20
+"""Tokens that a completion has at most after its first."""
+
+LEAST_LIKELY = math.log(0.2)
+"""How likely the tokens after the first must be, together: a completion ends before the one that
+makes it less likely."""
 
 _KEPT = 16
 """States that are kept: enough to take back what was typed last."""
@@ -94,7 +99,7 @@ class NeuralDraft(Draft):
 
     @torch.inference_mode()
     def complete(self, prefix: str, k: int = 5) -> list[Completion]:
-        """The k likeliest next tokens, each with the rest of its line."""
+        """The k likeliest next tokens, each with what is likely to follow in its line."""
         typed = readable_prefix(self.words.numbering.tokenize_output(prefix))
         branches = self._branches(typed)
         chances = torch.cat([branch.log_probs for branch in branches])
@@ -148,23 +153,25 @@ class NeuralDraft(Draft):
         return self._read[read]
 
     def _lines(self, branch: _Branch, firsts: Sequence[int]) -> list[list[int]]:
-        """The likeliest rest of the line after each first token, itself included, no end."""
-        end, newline = self._stops
+        """The line after each first token as far as it is likely, itself included, no end."""
+        end = self._stops[0]
         open_ended = [each for each in firsts if each not in self._stops]
-        lines = {each: [each] * (each == newline) for each in firsts}
+        lines = {each: [each] * (each != end) for each in firsts}
         if open_ended:
             first = torch.tensor(open_ended, device=branch.log_probs.device)
             found = beam_search(
                 self.walk,
                 self.walk.select(branch.state, torch.zeros_like(first)),
-                SearchConfig(1, LONGEST_LINE),
+                SearchConfig(1, LONGEST_LINE, floor=LEAST_LIKELY),
                 first=first,
                 stops=self._stops,
                 barred=self._barred.tolist(),
             )
             for token, hypotheses in zip(open_ended, found, strict=True):
-                rest = hypotheses[0].tokens if hypotheses else ()
-                lines[token] = [token, *(each for each in rest if each != end)]
+                for best in hypotheses[:1]:
+                    is_likely = best.log_prob >= LEAST_LIKELY
+                    rest = best.tokens if is_likely else best.tokens[:-1]
+                    lines[token] = [token, *(each for each in rest if each != end)]
         return [lines[each] for each in firsts]
 
 
