@@ -310,3 +310,45 @@ def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
         find_sources([tmp_path / "none"])
     expected = f"{tmp_path / 'none'}: no such file or folder; name Python sources to mine"
     assert str(caught.value) == expected
+
+
+UNDOCUMENTED = '''\
+def first(a, *, b=1):
+    # why
+    if a:
+        return b
+    return a
+
+def inline(): return 1
+
+class Box:
+    async def second(self):
+        @property
+        def inner():
+            return 2
+        return inner
+
+    def documented(self):
+        """Doc."""
+        return 3
+
+    def only_documented(self):
+        """Doc."""
+'''
+
+
+def test_functions_without_a_docstring_are_mined_if_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "box.py"
+    path.write_text(UNDOCUMENTED)
+    source = Source(path, "box", "box.py")
+    found = mine(source, documented_only=False)
+    assert not isinstance(found, BadRow)
+    assert [(each.x["name"], each.x["docstring"], each.y) for each in found] == [
+        ("first", "", "if a:\n    return b\nreturn a"),
+        ("second", "", "@property\ndef inner():\n    return 2\nreturn inner"),
+        ("inner", "", "return 2"),
+        ("documented", "Doc.", "return 3"),
+    ]
+    documented = mine(source)
+    assert not isinstance(documented, BadRow)
+    assert [each.x["name"] for each in documented] == ["documented"]

@@ -4,6 +4,7 @@ Reads sources with `ast` and never runs or imports them.
 """
 
 import ast
+import io
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,9 @@ MAX_FILE_BYTES = 2 << 20
 SKIPPED_FOLDERS = frozenset({"__pycache__", "site-packages", "node_modules", "venv", ".venv"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where a node of the syntax tree keeps statements, or what keeps statements."""
 
 
 @dataclass(frozen=True)
@@ -50,44 +54,72 @@ def find_sources(paths: Iterable[Path], *, without: Iterable[str] = ()) -> list[
     return sources
 
 
-def mine(source: Source) -> list[Example] | BadRow:
-    """The documented functions of one file, in order; or why it cannot be read."""
+def mine(source: Source, *, documented_only: bool = True) -> list[Example] | BadRow:
+    """The documented functions of one file, or all, in order; or why it cannot be read."""
     try:
-        if source.path.stat().st_size > MAX_FILE_BYTES:
-            return BadRow(source.name, 1, f"larger than {MAX_FILE_BYTES:,} bytes")
-        with tokenize.open(source.path) as stream:
-            return _mine(stream.read(), source)
-    except UnicodeDecodeError as error:
-        return BadRow(source.name, 1, f"not {error.encoding}")
-    except SyntaxError as error:
-        return BadRow(source.name, error.lineno or 1, f"not Python 3: {error.msg}")
-    except (ValueError, LookupError, RecursionError, MemoryError) as error:
-        return BadRow(source.name, 1, f"not Python 3: {error or type(error).__name__}")
+        with source.path.open("rb") as stream:
+            content = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         return BadRow(source.name, 1, f"cannot be read: {error.strerror}")
+    return mine_content(
+        content, name=source.name, package=source.package, documented_only=documented_only
+    )
 
 
-def _mine(text: str, source: Source) -> list[Example]:
-    """The documented functions of a source text."""
+def mine_content(
+    content: bytes, *, name: str, package: str, documented_only: bool = True
+) -> list[Example] | BadRow:
+    """The functions of a source's bytes, wherever these lay; or why there are none."""
+    if len(content) > MAX_FILE_BYTES:
+        return BadRow(name, 1, f"larger than {MAX_FILE_BYTES:,} bytes")
+    try:
+        functions = _functions(text := _decode(content), documented_only=documented_only)
+        return list(_examples(functions, text, name=name, package=package))
+    except UnicodeDecodeError as error:
+        return BadRow(name, 1, f"not {error.encoding}")
+    except SyntaxError as error:
+        return BadRow(name, error.lineno or 1, f"not Python 3: {error.msg}")
+    except (ValueError, LookupError, RecursionError, MemoryError) as error:
+        return BadRow(name, 1, f"not Python 3: {error or type(error).__name__}")
+
+
+def _decode(content: bytes) -> str:
+    """The text in the encoding that it declares, its line ends as newlines."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    return io.TextIOWrapper(io.BytesIO(content), encoding).read()
+
+
+def _functions(text: str, *, documented_only: bool) -> list[Function]:
+    """Functions and methods in the order of their first lines."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the mined code, such as "\d" in a plain string
         tree = ast.parse(text)
+    found: list[Function] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Function) and (_docstring(node) or not documented_only):
+            found.append(node)
+        for block in _BLOCKS:  # a definition stands among statements, never inside an expression
+            waiting.extend(getattr(node, block, ()))
+    return sorted(found, key=lambda node: node.lineno)
+
+
+def _examples(
+    functions: Iterable[Function], text: str, *, name: str, package: str
+) -> Iterator[Example]:
+    """The functions that have a body besides their docstring."""
     lines = text.split("\n")
-    return [
-        Example(
-            {"docstring": docstring, "name": node.name, "arguments": ast.unparse(node.args)},
-            body,
-            {"file": source.name, "line": node.lineno, "package": source.package},
-        )
-        for node in _functions(tree)
-        if (docstring := _docstring(node)) and (body := body_after_docstring(node, lines))
-    ]
-
-
-def _functions(tree: ast.AST) -> Iterator[Function]:
-    """Functions and methods in the order of their first lines."""
-    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
-    return iter(sorted(found, key=lambda node: node.lineno))
+    for node in functions:
+        docstring = _docstring(node)
+        body = body_after_docstring(node, lines) if docstring else whole_body(node, lines)
+        if body:
+            arguments = ast.unparse(node.args)
+            yield Example(
+                {"docstring": docstring, "name": node.name, "arguments": arguments},
+                body,
+                {"file": name, "line": node.lineno, "package": package},
+            )
 
 
 def _docstring(node: Function) -> str:
@@ -100,9 +132,25 @@ def body_after_docstring(node: Function, lines: list[str]) -> str:
     docstring, *statements = node.body
     if not statements or statements[0].lineno <= (docstring.end_lineno or docstring.lineno):
         return ""
+    return _dedented(
+        lines[docstring.end_lineno : node.end_lineno], _indentation(statements[0], lines)
+    )
+
+
+def whole_body(node: Function, lines: list[str]) -> str:
+    """The body of a function without a docstring; empty if it stands in the header's line."""
+    first = node.body[0]
+    decorators = getattr(first, "decorator_list", [])
+    start = min(each.lineno for each in (first, *decorators))
+    indentation = _indentation(first, lines)
+    if len(indentation.encode()) < first.col_offset:
+        return ""
+    return _dedented(lines[start - 1 : node.end_lineno], indentation)
+
+
+def _dedented(lines: Iterable[str], indentation: str) -> str:
     # a form feed ends a page and is no part of an indentation
-    body = [line.lstrip("\f") for line in lines[docstring.end_lineno : node.end_lineno]]
-    indentation = _indentation(statements[0], lines)
+    body = [line.lstrip("\f") for line in lines]
     return "\n".join(line.removeprefix(indentation) for line in body).strip("\n")
 
 

@@ -1,0 +1,228 @@
+"""A list of packages becomes a corpus: always the same, through bad archives and after any stop."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redraft.data.pairs import read_pairs
+from tests.conftest import Run
+from tests.wheels import function, source, truncate, write_bomb, write_wheel
+
+PACKAGES = 20
+COMMAND = [sys.executable, "-c", "from redraft.cli.app import main; main()"]
+SIDES = ("train", "dev", "test")
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def write_packages(folder: Path, *, functions: int = 5) -> Path:
+    """Small packages in the archive folder of a corpus, and their list beside it."""
+    names = [f"p{number}x" for number in range(PACKAGES)]
+    for number, name in enumerate(names):
+        numbers = range(functions * number, functions * (number + 1))
+        write_wheel(folder / "archives", f"{name}-1.0", {f"{name}/code.py": source(*numbers)})
+    path = folder.with_name("packages.txt")
+    path.write_text("# little ones\n" + "".join(f"{name}==1.0\n" for name in names))
+    return path
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """All files of a corpus that are results."""
+    paths = [*folder.glob("*/*.jsonl"), folder / "figures.json"]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def mine(
+    redraft: Run, packages: Path, out: Path, *more: object
+) -> subprocess.CompletedProcess[str]:
+    return redraft("mine", "--packages", packages, "-o", out, "--jobs", 1, *more)
+
+
+def test_a_list_becomes_two_sets_split_by_package(tmp_path: Path, redraft: Run) -> None:
+    packages = write_packages(tmp_path / "corpus")
+    done = mine(redraft, packages, tmp_path / "corpus")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "corpus" / "figures.json").read_text())
+    assert figures["packages mined"] == PACKAGES
+    for rule in ("paper", "strict"):
+        parts = {side: read_pairs(tmp_path / "corpus" / rule / f"{side}.jsonl") for side in SIDES}
+        assert {side: len(part) for side, part in parts.items()} == {
+            "train": 90,
+            "dev": 5,
+            "test": 5,
+        }
+        assert figures["rules"][rule]["split"]["test"] == {"functions": 5, "packages": 1}
+        example = parts["train"][0]
+        assert list(example.x) == ["docstring", "name", "arguments"]
+        assert sorted(example.meta) == ["file", "line", "package"]
+        assert example.y.endswith("]")
+    assert "duplicate bodies out" in done.stdout
+    assert "90 of 18 packages" in done.stdout
+    assert done.stderr == f"the corpus is in {tmp_path / 'corpus'}\n"
+
+
+def test_two_builds_are_the_same_byte_by_byte_whatever_the_processes(
+    tmp_path: Path, redraft: Run
+) -> None:
+    for name in ("one", "two"):
+        packages = write_packages(tmp_path / name)
+    lines = packages.read_text().splitlines()
+    packages.with_name("backwards.txt").write_text("\n".join(reversed(lines)))
+    assert mine(redraft, packages, tmp_path / "one").returncode == 0
+    done = redraft(
+        *("mine", "--packages", packages.with_name("backwards.txt"), "-o", tmp_path / "two"),
+        *("--jobs", 2),
+    )
+    assert done.returncode == 0, done.stderr
+    found = outputs(tmp_path / "one")
+    assert len(found) == 6 + PACKAGES + 1
+    assert outputs(tmp_path / "two") == found
+    assert mine(redraft, packages, tmp_path / "two", "--seed", 1).returncode == 0
+    assert outputs(tmp_path / "two") != found
+
+
+def test_what_is_malformed_is_named_and_the_rest_is_built(tmp_path: Path, redraft: Run) -> None:
+    out = tmp_path / "corpus"
+    packages = write_packages(out)
+    archives = out / "archives"
+    truncate(write_wheel(archives, "cut-1.0", {"cut.py": source(900)}))
+    write_wheel(archives, "outside-1.0", {"../outside.py": source(901)})
+    write_bomb(archives / "bomb-1.0-py3-none-any.whl")
+    mixed: dict[str, str | bytes] = {
+        "old.py": "print 'two'\n",
+        "zero.py": b"x = 1\x00\n",
+        "line.py": b"x = '" + b"a" * 50_000_000 + b"'\n",
+        "good.py": source(902),
+    }
+    write_wheel(archives, "mixed-1.0", mixed)
+    more = ("cut", "outside", "bomb", "mixed", "no-such-package")
+    packages.write_text(packages.read_text() + "".join(f"{name}==1.0\n" for name in more))
+    done = mine(redraft, packages, out)
+    assert done.returncode == 0, done.stderr
+    wheel = "1.0-py3-none-any.whl"
+    remarks = done.stderr.splitlines()
+    assert remarks == [
+        "skipped no-such-package==1.0: cannot be downloaded "
+        "(No matching distribution found for no-such-package==1.0)",
+        f"skipped bomb-{wheel}: unpacks to more than 536,870,912 bytes; do not trust it",
+        f"skipped cut-{wheel}: damaged (File is not a zip file); "
+        "delete it, and the same command downloads it again",
+        f"skipped outside-{wheel}: names a file outside of itself ('../outside.py'); "
+        "do not trust it",
+        remarks[4],
+        "skipped mixed: zero.py:1: not Python 3: source code string cannot contain null bytes",
+        "skipped mixed: line.py:1: larger than 2,097,152 bytes",
+        f"the corpus is in {out}",
+    ]
+    assert remarks[4].startswith("skipped mixed: old.py:1: not Python 3: Missing parentheses in")
+    figures = json.loads((out / "figures.json").read_text())
+    assert figures["packages mined"] == PACKAGES + 1
+    assert figures["files that cannot be read"] == 3
+    missing = figures["packages without an archive that can be read"]
+    assert missing == ["bomb", "cut", "no-such-package", "outside"]
+    assert not (tmp_path / "outside.py").exists()
+
+
+def test_a_source_archive_that_is_there_is_read(tmp_path: Path, redraft: Run) -> None:
+    import tarfile
+
+    out = tmp_path / "corpus"
+    packages = write_packages(out)
+    packages.write_text(packages.read_text() + "solo==2.0\n")
+    (tmp_path / "solo.py").write_text(source(950))
+    with tarfile.open(out / "archives" / "solo-2.0.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "solo.py", "solo-2.0/src/solo.py")
+    assert mine(redraft, packages, out).returncode == 0
+    rows = [e for side in SIDES for e in read_pairs(out / "paper" / f"{side}.jsonl")]
+    (example,) = [e for e in rows if e.meta["package"] == "solo"]
+    assert example.meta["file"] == "src/solo.py"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mine"], "nothing to mine; name Python files or folders, or --packages LIST"),
+        (["mine", "src", "--packages", "list.txt", "-o", "out"], "cannot be combined with paths"),
+        (["mine", "--packages", "list.txt", "--without", "a"], "cannot be combined with paths"),
+        (["mine", "--packages", "list.txt"], "needs a folder to write to; add -o corpus/"),
+        (["mine", "--packages", "none.txt", "-o", "out"], "none.txt: cannot be read"),
+        (["mine", "--packages", "list.txt", "-o", "list.txt"], "name a folder for the corpus"),
+        (["mine", "--packages", "list.txt", "-o", "out"], "no documented function in 0 mined"),
+    ],
+)
+def test_mistakes_end_with_one_line_that_says_what_to_do(
+    arguments: list[str], message: str, tmp_path: Path, redraft: Run
+) -> None:
+    (tmp_path / "cwd" / "list.txt").write_text("no-such-package==1.0\n")
+    done = redraft(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    assert not (tmp_path / "cwd" / "out" / "figures.json").exists()
+
+
+def many_functions(folder: Path) -> Path:
+    """Packages that take a while to mine."""
+    packages = write_packages(folder)
+    for number in range(PACKAGES):
+        name = f"p{number}x"
+        text = "".join(function(1_000 * (number + 1) + row) for row in range(120))
+        write_wheel(folder / "archives", f"{name}-1.0", {f"{name}/code.py": text})
+    return packages
+
+
+def started(packages: Path, out: Path, jobs: int) -> Iterator[subprocess.Popen[str]]:
+    """A build that has mined at least two packages, and not all."""
+    command = [*COMMAND, "mine", "--packages", packages, "-o", out, "--jobs", str(jobs)]
+    with subprocess.Popen(
+        list(map(str, command)), stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while len(list(out.glob("mined/*.jsonl"))) < 2:
+            assert process.poll() is None
+            time.sleep(0.005)
+        yield process
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_build_goes_on_to_the_same_bytes(jobs: int, tmp_path: Path, redraft: Run) -> None:
+    packages = many_functions(tmp_path / "whole")
+    many_functions(tmp_path / "killed")
+    assert mine(redraft, packages, tmp_path / "whole").returncode == 0
+    for process in started(packages, tmp_path / "killed", jobs):
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "figures.json").exists()
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed/mined").glob("*.jsonl")}
+    assert 2 <= len(kept) < PACKAGES
+    assert mine(redraft, packages, tmp_path / "killed").returncode == 0
+    assert outputs(tmp_path / "killed") == outputs(tmp_path / "whole")
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_says_how_to_go_on(jobs: int, tmp_path: Path, redraft: Run) -> None:
+    packages = many_functions(tmp_path / "corpus")
+    for process in started(packages, tmp_path / "corpus", jobs):
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+        assert process.stderr is not None
+        last = process.stderr.read().strip().splitlines()
+    assert process.returncode == 130
+    assert last == [
+        "stopped; what was downloaded and mined is kept: the same command goes on from it"
+    ]
+    assert not (tmp_path / "corpus" / "figures.json").exists()
+    assert mine(redraft, packages, tmp_path / "corpus").returncode == 0
