@@ -63,6 +63,20 @@ def test_another_seed_makes_other_rows_meet_in_another_order() -> None:
     assert lengths_in_order != sorted(lengths_in_order)
 
 
+def test_three_independent_lengths_leave_little_padding_too() -> None:
+    normal = np.random.default_rng(0).normal(size=(8_000, 3))
+    lengths = 1 + np.exp(3.5 + 0.7 * normal).clip(max=127).astype(int)
+    batches = bucket([list(map(int, row)) for row in lengths], 32, seed=0)
+    cells = sum(len(batch) * lengths[batch].max(axis=0) for batch in batches)
+    assert 1 - lengths.sum() / cells.sum() < 0.25
+
+
+def test_a_length_that_all_rows_share_does_not_count() -> None:
+    lengths = [(length % 7, 5, length % 11) for length in range(400)]
+    pairs = [(first, second) for first, _, second in lengths]
+    assert bucket(lengths, 16, seed=3) == bucket(pairs, 16, seed=3)
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.8])
 @pytest.mark.parametrize(("mean", "deviation"), [(2.5, 0.5), (3.5, 0.7), (4.0, 1.0)])
 def test_little_of_a_batch_is_padding_in_targets_and_in_inputs(

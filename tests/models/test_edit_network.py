@@ -251,6 +251,20 @@ def test_without_copying_only_written_words_have_a_chance(architecture: str) -> 
     assert not chances[:, :, WRITTEN:].any()
 
 
+@every
+@quick
+@given(data=st.data())
+def test_the_likeliest_token_is_the_first_of_the_distribution(
+    architecture: str, copying: str, data: st.DataObject
+) -> None:
+    model = network(architecture, copying)
+    rows = data.draw(several(copying))
+    expected = expect(model, rows).exp()
+    chosen = model.likeliest(*read(model, rows))
+    of_chosen = expected.gather(2, chosen[:, :, None])[:, :, 0]
+    close(of_chosen, expected.amax(2))
+
+
 def last_word(sources: Sequence[list[int]], word: int) -> Row:
     """An edit example whose target ends in a word, which no later token reads."""
     return tuple(sources), [START, 4, word]

@@ -36,19 +36,28 @@ class Sequences:
         return Sequences(self.ids.to(device), self.lengths.to(device))
 
 
-def bucket(lengths: Sequence[tuple[int, int]], batch_size: int, *, seed: int) -> list[list[int]]:
-    """Row numbers in shuffled batches, every row once, alike in both lengths: little padding."""
+def bucket(lengths: Sequence[Sequence[int]], batch_size: int, *, seed: int) -> list[list[int]]:
+    """Row numbers in shuffled batches, every row once, alike in all lengths: little padding."""
     order = random.Random(seed)
+    varied = [each for each in zip(*lengths, strict=True) if len(set(each)) > 1]
     # a little noise in the keys, so that not the same rows meet in every epoch
-    keys = [tuple(length * order.uniform(0.95, 1.05) for length in pair) for pair in lengths]
-    rows = sorted(range(len(keys)), key=lambda row: keys[row][0])
-    batches = max(1, math.ceil(len(rows) / batch_size))
-    # strips of like first length, each sorted by the second and cut into batches
-    strip = batch_size * math.ceil(math.sqrt(batches))
-    for start in range(0, len(rows), strip):
-        rows[start : start + strip] = sorted(
-            rows[start : start + strip], key=lambda row: keys[row][1]
-        )
+    keys = [[length * order.uniform(0.95, 1.05) for length in each] for each in varied]
+    rows = _arrange(list(range(len(lengths))), keys, batch_size)
     cut = [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
     order.shuffle(cut)
     return cut
+
+
+def _arrange(rows: list[int], keys: Sequence[Sequence[float]], batch_size: int) -> list[int]:
+    """The rows in strips of like first key, each of them arranged by the other keys."""
+    if not keys:
+        return rows
+    first, *others = keys
+    rows = sorted(rows, key=lambda row: first[row])
+    batches = math.ceil(len(rows) / batch_size)
+    strip = batch_size * max(1, math.ceil(batches ** (len(others) / len(keys))))
+    return [
+        row
+        for start in range(0, len(rows), strip)
+        for row in _arrange(rows[start : start + strip], others, batch_size)
+    ]

@@ -27,8 +27,8 @@ def first_choice_share(
     for start in range(0, len(rows), BATCH):
         batch = editor.batch(rows[start : start + BATCH])
         state = network.encode(batch, generator=None)
-        expected = network.next_tokens(*network.read(state, batch.target.ids[:, :-1]))
+        chosen = network.likeliest(*network.read(state, batch.target.ids[:, :-1]))
         mask = batch.target.mask[:, 1:]
-        right += int(((expected.argmax(2) == batch.target.ids[:, 1:]) & mask).sum())
+        right += int(((chosen == batch.target.ids[:, 1:]) & mask).sum())
         total += int(mask.sum())
     return right / total

@@ -160,6 +160,19 @@ class EditNetwork(nn.Module):
         places = state.memory.sources.ids[:, None].expand(-1, length, -1)
         return chances.scatter_add_(2, places, copied.exp()).log()
 
+    def likeliest(self, read: Read, state: EditState) -> Tensor:
+        """The token that `next_tokens` would put first after each that was read: (B, T)."""
+        written, copied = self.scores(read, state)
+        ids = state.memory.sources.ids
+        # only words of the sources gain by copies: the whole vocabulary need not be summed
+        same = (ids[:, :, None] == ids[:, None]).to(copied.dtype)  # (B, S, S)
+        places = ids.clamp(max=written.shape[2] - 1)[:, None].expand(-1, written.shape[1], -1)
+        generated = written.gather(2, places).exp() * (ids < written.shape[2])[:, None]
+        sources = (copied.exp() @ same + generated).max(2)
+        words = written.max(2)
+        copies = ids.gather(1, sources.indices)
+        return torch.where(sources.values > words.values.exp(), copies, words.indices)
+
     def select(self, state: EditState, rows: Tensor) -> EditState:
         """The state of some rows, which may repeat."""
         owners = state.owners[rows]

@@ -124,14 +124,22 @@ class EditorTask(Task):
         self.rows: list[EditNumbers] = []
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
-        """New prototypes, and batches alike in the length of the output and of the sources."""
+        """New prototypes, and batches alike in the lengths of outputs, inputs and prototypes."""
         drawn = self.prototypes.draw(seed=seed)
         chance = random.Random(seed)
         self.rows = [
             self._edit_example(example, prototype, chance)
             for example, prototype in zip(self.examples, drawn, strict=True)
         ]
-        lengths = [(len(row.target), sum(map(len, row.sources))) for row in self.rows]
+        fields = len(self.editor.numbering.fields)
+        lengths = [
+            (
+                len(row.target),
+                sum(map(len, row.sources[:fields])),
+                sum(map(len, row.sources[fields:])),
+            )
+            for row in self.rows
+        ]
         return bucket(lengths, batch_size, seed=seed)
 
     def _edit_example(
