@@ -2,7 +2,7 @@
 
 from redraft import Example, RetrieveAndEdit
 from redraft.editing.neural_editor import NeuralEditor
-from redraft.fitting import FitOptions, Parts, editor_config, retriever_config
+from redraft.fitting import FitOptions, Parts, after_retriever, editor_config, retriever_config
 from redraft.training.loop import Report
 from tests.greetings import NAMES, greeting, settings
 
@@ -70,7 +70,8 @@ def test_a_budget_is_shared_and_what_the_user_sets_comes_first() -> None:
     retriever, editor = retriever_config(30, options), editor_config(30, options)
     assert (retriever.training.budget, editor.training.budget) == (20.0, 7.0)
     assert retriever.training.seed == editor.training.seed == 5
-    assert editor_config(30, FitOptions(budget=100.0)).training.budget == 80.0
+    assert editor_config(30, FitOptions(budget=100.0)).training.budget == 100.0
+    assert after_retriever(FitOptions(budget=100.0)).budget == 80.0
 
 
 def test_a_model_without_a_retriever_reads_no_prototype() -> None:

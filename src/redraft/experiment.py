@@ -57,7 +57,7 @@ def fit_model(
     options: "FitOptions | None" = None,
 ) -> RetrieveAndEdit:
     """A model of these examples with the named parts, trained if they learn."""
-    from redraft.fitting import FitOptions, Parts, check_settings
+    from redraft.fitting import FitOptions, Parts, after_retriever, check_settings
 
     if not examples:
         raise PairsError("no examples to fit; give at least one pair")
@@ -68,7 +68,8 @@ def fit_model(
     learns = retriever in LEARNED or editor in LEARNED
     parts = Parts.of(examples, options) if learns else Parts(examples, [])
     found = fit_retriever(parts, retriever, options)
-    edited = _EDITOR_FITTERS[editor](parts, found, options)
+    left = after_retriever(options) if retriever in LEARNED else options
+    edited = _EDITOR_FITTERS[editor](parts, found, left)
     # what was held out of training answers from now on
     held_out = [] if options.dev is not None else parts.dev
     return RetrieveAndEdit(found.add(held_out) if held_out else found, edited)

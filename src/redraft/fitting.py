@@ -5,7 +5,7 @@ Knows the parts as classes; their names are the composition root's.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,7 +42,7 @@ CALIBRATED_A_SECOND = 1.0
 """How many held-out answers each second of a budget allows for calibration."""
 
 RETRIEVER_SHARE = 0.2
-"""What of a budget the retriever gets; the editor gets the rest."""
+"""What of a budget a retriever that learns gets; the editor gets the rest."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ class Parts:
         return cls(found["train"], found["dev"])
 
 
+def after_retriever(options: FitOptions) -> FitOptions:
+    """The options with what a retriever that learns leaves of the budget."""
+    return replace(options, budget=(1 - RETRIEVER_SHARE) * options.budget)
+
+
 def check_settings(examples: int, options: FitOptions) -> None:
     """An error if a setting is unknown or of the wrong type, before anything is trained."""
     unknown = [name for name in options.settings if name not in ("retriever", "editor")]
@@ -103,7 +108,7 @@ def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
 def editor_config(examples: int, options: FitOptions) -> EditorConfig:
     """The settings for this many examples, those given by the user in place of the defaults."""
     config = editor_training.default_config(examples)
-    given = {"seed": options.seed, "budget": (1 - RETRIEVER_SHARE) * options.budget}
+    given = {"seed": options.seed, "budget": options.budget}
     config = override(config, {"training": given}, where="options")
     return override(config, options.settings.get("editor", {}), where="[editor]")
 

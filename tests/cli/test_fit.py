@@ -45,8 +45,16 @@ def fit(pairs: Path, config: str, *arguments: object) -> Result:
     return CliRunner().invoke(app, [*map(str, command)])
 
 
-def test_both_parts_are_learned_by_default_and_their_settings_told(pairs: Path) -> None:
+def test_the_editor_is_trained_by_default_over_bm25(pairs: Path) -> None:
     done = fit(pairs, TINY)
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["retriever"], facts["editor"], facts["examples"]) == ("bm25", "neural", 30)
+    assert done.stderr.startswith("editor: at most 7 steps")
+
+
+def test_both_parts_are_trained_and_their_settings_told(pairs: Path) -> None:
+    done = fit(pairs, TINY, "--retriever", "task")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert (facts["retriever"], facts["editor"], facts["examples"]) == ("task", "neural", 30)

@@ -36,7 +36,7 @@ def command(
     x_columns: XColumns = "",
     y_column: YColumn = "y",
 ) -> None:
-    """Fit a model on pairs and save it to a folder: the retriever learns, then the editor.
+    """Fit a model on pairs and save it to a folder: a retriever that learns first, then the editor.
 
     Sizes and steps follow the number of pairs; they are told before the training begins, and a
     TOML file changes them. A tenth of the pairs is held out of training, to choose the weights

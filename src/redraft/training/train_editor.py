@@ -85,15 +85,21 @@ def paper_config() -> EditorConfig:
 
 
 def default_config(examples: int) -> EditorConfig:
-    """For this many examples: a small Transformer, and as many steps as they are worth."""
+    """For this many examples: a small Transformer, and as many steps as they are worth.
+
+    Words that few of many examples have are not written, only copied: to score them takes as
+    long as all else, and what is so rare is hardly learned.
+    """
     training = TrainingConfig(learning_rate=2e-3, warmup_steps=50, decay=True)
+    steps = 6_000
     if examples < SMALL:
         epoch = math.ceil(examples / training.batch_size)
         steps = min(max(EPOCHS * epoch, 300), 1_200)
-    else:
-        steps, training = 3_000, replace(training, batch_size=32, learning_rate=1e-3)
-    training = replace(training, steps=steps, evaluate_every=steps // 8)
-    return EditorConfig(training=training)
+    written = min(max(examples // 4, 2_000), EditNumberingConfig.max_written)
+    return EditorConfig(
+        numbering=EditNumberingConfig(max_written=written),
+        training=replace(training, steps=steps, evaluate_every=steps // 8),
+    )
 
 
 class EditorTask(Task):
