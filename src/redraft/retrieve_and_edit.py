@@ -79,7 +79,7 @@ class RetrieveAndEdit:
 
     def complete_one(self, x: str | Input, prefix: str, k: int = 5) -> list[Completion]:
         """At most k ways to go on after the prefix of one output."""
-        return self.complete([x], [prefix], k)[0]
+        return self.begin(x, k).complete(prefix, k)
 
     # The doors to the composition root, which alone knows parts by their names.
 

@@ -1,9 +1,15 @@
 """The completion engine on a buffer that is being typed, with a model that learned."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from redraft import RetrieveAndEdit
 from redraft.autocomplete.engine import DRAFTS, CompletionEngine, open_brackets
+from redraft.data.example import Input
+from redraft.editing.draft import Draft
+from redraft.editing.editor import VerbatimEditor
+from redraft.retrieval.prototype import Prototype
 from tests.baskets import NOUNS, basket_model, method
 
 
@@ -64,14 +70,14 @@ def test_no_two_suggestions_are_alike_and_there_are_at_most_k(engine: Completion
 
 
 def test_prototypes_are_retrieved_once_for_a_function(engine: CompletionEngine) -> None:
-    class Counting(RetrieveAndEdit):
+    class Counting(VerbatimEditor):
         begun = 0
 
-        def begin(self, x: object, k: int = 5) -> object:  # type: ignore[override]
+        def begin(self, x: Input, prototypes: Sequence[Prototype]) -> Draft:
             Counting.begun += 1
-            return super().begin(x, k)  # type: ignore[arg-type]
+            return super().begin(x, prototypes)
 
-    counting = CompletionEngine(Counting(engine.model.retriever, engine.model.editor))
+    counting = CompletionEngine(RetrieveAndEdit(engine.model.retriever, Counting()))
     for offset in range(BUFFER.index("if"), len(BUFFER) - 1, 3):
         counting.complete(BUFFER, offset, 1)
     assert Counting.begun == 1
@@ -80,6 +86,15 @@ def test_prototypes_are_retrieved_once_for_a_function(engine: CompletionEngine) 
     assert Counting.begun == DRAFTS + 2
     counting.complete(BUFFER, BUFFER.index("if"), 1)
     assert Counting.begun == DRAFTS + 3  # the first was forgotten
+
+
+def test_a_function_does_not_borrow_from_itself_as_it_was_indexed(
+    engine: CompletionEngine,
+) -> None:
+    text = "class Basket:\n" + method("olive")
+    best = engine.complete(text, text.index("if"))[0]
+    assert best.prototype is not None
+    assert best.prototype.example.x["name"] != "add_olive"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_a_model_is_pointed_at_a_project_and_completes_its_code(
         "removed": 20,
         "added": 4,
     }
-    text = "class Shop:\n" + method("yucca")
+    text = "class Shop:\n" + method("gerbera")
     buffer = tmp_path / "shop.py"
     buffer.write_text(text[: text.index("return self")])
     line = buffer.read_text().count("\n") + 1
@@ -38,13 +38,13 @@ def test_a_model_is_pointed_at_a_project_and_completes_its_code(
     assert done.returncode == 0, done.stderr
     rows = [json.loads(row) for row in done.stdout.splitlines()]
     assert [row["rank"] for row in rows] == [1, 2]
-    assert rows[0]["text"] == "return self.put(yucca)"
-    assert rows[0]["prototype"]["meta"]["file"] == "basket_0.py"
+    assert rows[0]["text"] == "return self.put(gerbera)"
+    assert rows[0]["prototype"]["meta"]["file"].startswith("basket_")
     place, text = f"unsaved.py:{line}:9", buffer.read_text()
     arguments = (tmp_path / "mine", place, "--stdin", "--format", "table")
     done = redraft("complete", *arguments, stdin=text)
-    assert "return self.put(yucca)" in done.stdout.splitlines()[0]
-    assert "basket_0.py:" in done.stdout
+    assert "return self.put(gerbera)" in done.stdout.splitlines()[0]
+    assert "basket_" in done.stdout
 
     (project / "basket_2.py").write_text(source(("xenia",)))
     done = redraft("index", project, "-o", tmp_path / "mine")

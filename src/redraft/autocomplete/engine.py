@@ -7,14 +7,17 @@ costs what is new. Knows no editor and no protocol.
 import math
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from redraft.autocomplete.context import Context, find_context
+from redraft.data.example import Input
 from redraft.editing.draft import Draft
 from redraft.retrieval.prototype import Prototype
 from redraft.retrieve_and_edit import RetrieveAndEdit
+
+MOST_SUGGESTIONS = 5
+"""As many prototypes are retrieved for an editor that makes a suggestion of each."""
 
 DRAFTS = 16
 """Functions whose drafts are kept."""
@@ -80,13 +83,21 @@ class CompletionEngine:
         x = self._input(context)
         key = tuple(x.values())
         if key not in self._drafts:
-            self._drafts[key] = self.model.begin(x)
+            self._drafts[key] = self.model.editor.begin(x, self._prototypes(x))
         self._drafts.move_to_end(key)
         while len(self._drafts) > DRAFTS:
             self._drafts.popitem(last=False)
         return self._drafts[key]
 
-    def _input(self, context: Context) -> Mapping[str, str]:
+    def _prototypes(self, x: Input) -> list[Prototype]:
+        """The nearest functions, but not the one at the cursor as it was when it was indexed."""
+        wanted = self.model.editor.wants(MOST_SUGGESTIONS)
+        found = self.model.retriever.retrieve([x], wanted + 1)[0]
+        if x.get("docstring"):  # without one, many functions look the same from outside
+            found = [each for each in found if each.example.x != x]
+        return found[:wanted]
+
+    def _input(self, context: Context) -> Input:
         """The input as the model's examples have it."""
         examples = self.model.retriever.examples
         fields = list(examples[0].x) if examples else list(context.x)

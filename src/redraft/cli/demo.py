@@ -1,7 +1,7 @@
 """`redraft demo`: the whole product on the Python code of this machine."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,19 +58,21 @@ def command(
     asked = random.Random(SEED).sample(parts["held out"], min(QUESTIONS, len(parts["held out"])))
     model = RetrieveAndEdit(trained.retriever.add(parts["held out"]), trained.editor)
     model.save(out / "model")
-    evaluations = _evaluate({"": trained, ", own module added": model}, asked)
-    shown = evaluations["retrieve+edit, own module added"]
+    across, within = (_evaluate(each, asked) for each in (trained, model))
+    shown = within["retrieve+edit"]
     facts = {name: str(value) for name, value in describe_model(out / "model").items()}
     title = "Redraft on the Python code of this machine"
     write_evaluation(shown, out, title=title, facts=facts, retriever=model.retriever)
     _show(shown)
     _show_completion(model, asked)
-    title = f"{len(asked)} functions of modules that were held out of {len(examples):,}"
-    stdout().print(scores_table({n: e.scores for n, e in evaluations.items()}, title=title))
-    across, within = (_share_of_tokens(each, asked) for each in (trained, model))
+    title = f"{len(asked)} functions of modules held out of {len(examples):,}, "
+    for index, each in (("answered from the others", across), ("their own modules added", within)):
+        scores = {name: evaluation.scores for name, evaluation in each.items()}
+        stdout().print(scores_table(scores, title=title + index))
+    before, after = (_share_of_tokens(each, asked) for each in (trained, model))
     stdout().print(
-        f"Typing them: the next token is the first suggestion {across:.0%} of the time, and "
-        f"{within:.0%} with\ntheir own modules added to the index. Nothing was trained in between."
+        f"Typing them, the next token is the first suggestion {before:.0%} of the time;\n"
+        f"with their own modules in the index {after:.0%}. Nothing was trained in between."
     )
     stdout().print(
         f"\nReport  {out}/report.html\nModel   {out}/model\nPairs   {out}/pairs.jsonl\n"
@@ -88,20 +90,15 @@ def _mine_installed() -> "list[Example]":
     )
 
 
-def _evaluate(
-    models: "Mapping[str, RetrieveAndEdit]", asked: "Sequence[Example]"
-) -> "dict[str, Evaluation]":
-    """Each model, and its retriever alone, on the same functions, never answered by themselves."""
+def _evaluate(model: "RetrieveAndEdit", asked: "Sequence[Example]") -> "dict[str, Evaluation]":
+    """The retriever alone, and the model, on functions that are never answered by themselves."""
     from redraft.cli.evaluate import evaluate
     from redraft.editing.editor import VerbatimEditor
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
-    evaluations = {}
-    for setting, model in models.items():
-        alone = RetrieveAndEdit(model.retriever, VerbatimEditor())
-        for name, system in ((f"{model.retriever.name} alone", alone), ("retrieve+edit", model)):
-            evaluations[f"{name}{setting}"] = evaluate(system, asked, leave_out=True)
-    return evaluations
+    alone = RetrieveAndEdit(model.retriever, VerbatimEditor())
+    systems = {f"{model.retriever.name} alone": alone, "retrieve+edit": model}
+    return {name: evaluate(each, asked, leave_out=True) for name, each in systems.items()}
 
 
 def _share_of_tokens(model: "RetrieveAndEdit", asked: "Sequence[Example]") -> float:
