@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from redraft import RetrieveAndEdit
-from redraft.autocomplete.engine import DRAFTS, CompletionEngine, open_brackets
-from redraft.data.example import Input
+from redraft.autocomplete.engine import DRAFTS, CompletionEngine
+from redraft.data.example import Example, Input
 from redraft.editing.draft import Draft
 from redraft.editing.editor import VerbatimEditor
+from redraft.retrieval.lexical import Bm25Retriever
 from redraft.retrieval.prototype import Prototype
 from tests.baskets import NOUNS, basket_model, method
 
@@ -97,20 +98,12 @@ def test_a_function_does_not_borrow_from_itself_as_it_was_indexed(
     assert best.prototype.example.x["name"] != "add_olive"
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("f(", 1),
-        ("f(a, [1, {2", 3),
-        ("f()", 0),
-        ("f(')', \"(\", # (((\n", 1),
-        ('"""((', 0),
-        ("x = '", 0),
-        (")))(", 1),
-    ],
-)
-def test_open_brackets_are_those_outside_of_strings(code: str, expected: int) -> None:
-    assert open_brackets(code) == expected
+def test_the_first_suggestion_goes_on_until_its_brackets_are_closed() -> None:
+    lines = "total = add(\n    1,\n    2,\n)\nreturn total"
+    example = Example({"docstring": "Add.", "name": "f", "arguments": ""}, lines)
+    engine = CompletionEngine(RetrieveAndEdit(Bm25Retriever.build([example]), VerbatimEditor()))
+    text = 'def g():\n    """Add."""\n    total ='
+    assert engine.complete(text, len(text))[0].text == " add(\n        1,\n        2,\n    )"
 
 
 def test_a_suggestion_as_json(engine: CompletionEngine) -> None:

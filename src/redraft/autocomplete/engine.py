@@ -5,12 +5,12 @@ costs what is new. Knows no editor and no protocol.
 """
 
 import math
-import re
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
 from redraft.autocomplete.context import Context, find_context
+from redraft.autocomplete.logical_lines import closing
 from redraft.data.example import Input
 from redraft.editing.draft import Draft
 from redraft.retrieval.prototype import Prototype
@@ -24,13 +24,6 @@ DRAFTS = 16
 
 MOST_LINES = 4
 """Lines that a suggestion may take to close its brackets."""
-
-_QUOTED = re.compile(
-    r"\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|'''(?:\\.|[^\\])*?(?:'''|\Z)"
-    r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*",
-    re.DOTALL,
-)
-"""Strings, whole or open, and comments."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +106,7 @@ def _missing_indentation(before: str, indentation: str) -> str:
 def _close_brackets(draft: Draft, prefix: str, text: str) -> str:
     """The text with the lines that its statement goes on for."""
     for _ in range(MOST_LINES - 1):
-        if not (text.endswith("\n") and open_brackets(prefix + text)):
+        if not (text.endswith("\n") and closing(prefix + text)):
             break
         text += "".join(each.text for each in draft.complete(prefix + text, 1))
     return text
-
-
-def open_brackets(code: str) -> int:
-    """How many brackets of the last statement are open, strings and comments aside."""
-    depth = 0
-    for bracket in re.findall(r"[(\[{)\]}]", _QUOTED.sub("", code)):
-        depth = depth + 1 if bracket in "([{" else max(0, depth - 1)
-    return depth
