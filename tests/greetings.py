@@ -7,7 +7,7 @@ from redraft import Example, RetrieveAndEdit
 from redraft.fitting import FitOptions
 
 NAMES = (
-    *("Ada", "Boole", "Curie", "Dirac", "Euler", "Fermi", "Gauss", "Hopper", "Ito", "Jacobi"),
+    *("Ada", "Boole7", "Curie", "Dirac", "EulerLeo", "Fermi", "Gauss", "Hopper_G", "Ito", "Jacobi"),
     *("Kepler", "Lovelace", "Maxwell", "Noether", "Ohm", "Planck", "Quine", "Raman", "Shannon"),
     *("Turing", "Ulam", "Volta", "Wiles", "Young", "Zeno", "Abel", "Bohr", "Cantor", "Dijkstra"),
     "Erdos",

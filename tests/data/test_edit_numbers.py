@@ -21,7 +21,7 @@ from redraft.data.vocabulary import END, SPECIAL, START, UNKNOWN
 from redraft.errors import ConfigError
 
 UNKNOWN_NUMBER, START_NUMBER, END_NUMBER = (SPECIAL.index(token) for token in (UNKNOWN, START, END))
-EVERY = EditNumberingConfig(min_count=1)
+EVERY = EditNumberingConfig(min_count=1, reads_prototype_input=True)
 
 CARDS = [
     Example({"name": "draw card", "body": "draw a card"}, "draw(card)"),
@@ -29,7 +29,7 @@ CARDS = [
     Example({"name": "deal damage", "body": "deal to a minion"}, "deal(minion)"),
     Example({"name": "deal card", "body": "deal a card"}, "deal(card)"),
 ]
-LEARNED = EditNumbering.learn(CARDS, EditNumberingConfig())
+LEARNED = EditNumbering.learn(CARDS, EditNumberingConfig(reads_prototype_input=True))
 SIZE = len(LEARNED.vocabulary)
 
 texts = st.text() | st.text("abC_1 =(.,\n", max_size=40)

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -42,7 +43,9 @@ def mine_all(tasks: Sequence[Task], *, jobs: int) -> Iterator[Path | Refused]:
     workers = min(jobs, len(tasks))
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker)
     try:
-        yield from pool.map(_mine, tasks)
+        with _deaf_to_interrupts():
+            outcomes = pool.map(_mine, tasks)
+        yield from outcomes
     except BrokenProcessPool as error:
         raise PairsError(
             "a process that mined was killed, perhaps for want of memory; "
@@ -50,6 +53,19 @@ def mine_all(tasks: Sequence[Task], *, jobs: int) -> Iterator[Path | Refused]:
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """What is started within never gets a Ctrl-C, not even while it starts; here it only waits."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _mine(task: Task) -> Path | Refused:
