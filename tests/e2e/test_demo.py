@@ -7,7 +7,7 @@ from tests.conftest import Run
 
 
 def test_the_demo_ends_with_a_table_a_report_and_a_model(tmp_path: Path, redraft: Run) -> None:
-    done = redraft("demo", "-o", tmp_path / "demo", "--budget", "10s")
+    done = redraft("demo", "-o", tmp_path / "demo", "--budget", "10s", "--questions", "6")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("a held-out function") == 3
     assert "answer → truth" in done.stdout

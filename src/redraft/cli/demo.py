@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
 SEED = 2018
-QUESTIONS = 60
 MOST_FILES = 200
 """Packages with more files take longer to read than a demo should."""
 
@@ -32,6 +31,7 @@ def command(
     budget: Annotated[
         str, typer.Option(help="Train no longer than this, such as 30s or 10m.")
     ] = "100s",
+    questions: Annotated[int, typer.Option(min=1, help="How many held-out functions to ask.")] = 60,
 ) -> None:
     """Mine this machine's Python code, train a model, and show answers with their sources.
 
@@ -55,7 +55,7 @@ def command(
     with watched("training") as observer:
         fitting = FitOptions(seed=SEED, budget=seconds, observer=observer, tell=remark)
         trained = RetrieveAndEdit.fit(parts["train"], options=fitting)
-    asked = random.Random(SEED).sample(parts["held out"], min(QUESTIONS, len(parts["held out"])))
+    asked = random.Random(SEED).sample(parts["held out"], min(questions, len(parts["held out"])))
     model = RetrieveAndEdit(trained.retriever.add(parts["held out"]), trained.editor)
     model.save(out / "model")
     across, within = (_evaluate(each, asked) for each in (trained, model))
