@@ -63,6 +63,13 @@ def test_there_is_an_answer_wherever_the_cursor_stands(engine: CompletionEngine,
         assert 0 <= suggestion.probability <= 1
 
 
+@pytest.mark.parametrize("text", ["def f(", "def f(a, ", 'def f():\n    """Doc', "class A(B"])
+def test_within_a_header_or_a_docstring_nothing_is_suggested(
+    engine: CompletionEngine, text: str
+) -> None:
+    assert engine.complete(text, len(text)) == []
+
+
 def test_no_two_suggestions_are_alike_and_there_are_at_most_k(engine: CompletionEngine) -> None:
     offset = BUFFER.index("if")
     for k in (1, 3, 8):

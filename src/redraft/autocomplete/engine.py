@@ -53,8 +53,13 @@ class CompletionEngine:
         self._drafts: OrderedDict[tuple[str, ...], Draft] = OrderedDict()
 
     def complete(self, text: str, offset: int, k: int = 5) -> list[Suggestion]:
-        """At most k suggestions for the cursor at the offset, best first, no two alike."""
+        """At most k suggestions for the cursor at the offset, best first, no two alike.
+
+        Within a header or a docstring there are none: bodies are all that was learned.
+        """
         context = find_context(text, offset)
+        if context.place != "body":
+            return []
         draft = self.draft(context)
         missing = _missing_indentation(text[:offset], context.indentation)
         found: dict[str, Suggestion] = {}
