@@ -111,6 +111,12 @@ def test_longer_words_are_those_of_the_vocabulary_and_of_the_sources() -> None:
     assert isinstance(words, Words)
 
 
+def test_half_of_a_known_word_is_rarely_a_word_of_its_own() -> None:
+    best = begin().complete("prin", k=1)[0]
+    assert best.token == "print"
+    assert best.log_prob == pytest.approx(0, abs=0.05)
+
+
 def test_a_word_that_nothing_knows_is_taken_as_whole() -> None:
     found = begin().complete("qqqq", k=3)
     assert len(found) == 3

@@ -28,6 +28,9 @@ LEAST_LIKELY = math.log(0.2)
 """How likely the tokens after the first must be, together: a completion ends before the one that
 makes it less likely."""
 
+A_LETTER = math.log(1 / 20)
+"""The chance of each letter of a word that is not known: half a known word is rarely all of it."""
+
 _KEPT = 16
 """States that are kept: enough to take back what was typed last."""
 
@@ -128,8 +131,10 @@ class NeuralDraft(Draft):
         if not longer:
             return [_Branch(typed, state, after)]
         before, earlier = self._after(numbers[:-1])
-        # a word that can be neither written nor copied counts as the unknown token
-        whole = torch.maximum(before[numbers[-1]], before[self.words.number(UNKNOWN)])
+        # a word that can be neither written nor copied is the unknown token, letter by letter
+        unknown = before[self.words.number(UNKNOWN)] + A_LETTER * len(typed[-1])
+        known = before[numbers[-1]] if numbers[-1] != self.words.number(UNKNOWN) else unknown
+        whole = torch.maximum(known, unknown)
         within = torch.full_like(before, -torch.inf)
         within[longer] = before[longer]
         total = torch.logaddexp(whole, within.logsumexp(0))
