@@ -17,6 +17,7 @@ from redraft import RetrieveAndEdit
 from redraft.autocomplete.engine import CompletionEngine
 from redraft.autocomplete.project import Project, index_project
 from redraft.data.example import Example
+from redraft.data.python_functions import as_source
 from redraft.data.split import split
 from redraft.data.tokenizer import Tokenizer, spell
 from redraft.fitting import FitOptions
@@ -52,11 +53,8 @@ def copies(examples: Sequence[Example]) -> list[Example]:
 
 def keystrokes(example: Example) -> tuple[str, list[int]]:
     """A function as a file, and where the cursor is after each token of its body."""
-    x = example.x
-    escaped = x["docstring"].replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    head = f'def {x["name"]}({x["arguments"]}):\n"""{escaped}\n"""\n'.replace("\n", "\n    ")
     tokens = Tokenizer().tokenize(example.y)
-    text, cursors = head, []
+    text, cursors = as_source(example.x, ""), []
     for spelled in spell(tokens):
         cursors.append(len(text))
         text += spelled.replace("\n", "\n    ")

@@ -10,7 +10,7 @@ import pytest
 
 from redraft.data.example import Example
 from redraft.data.pairs import read_pairs, write_pairs
-from redraft.data.python_functions import MAX_FILE_BYTES, Source, find_sources, mine
+from redraft.data.python_functions import MAX_FILE_BYTES, Source, as_source, find_sources, mine
 from redraft.data.rows import BadRow
 from redraft.errors import PairsError
 
@@ -352,3 +352,11 @@ def test_functions_without_a_docstring_are_mined_if_asked_for(tmp_path: Path) ->
     documented = mine(source)
     assert not isinstance(documented, BadRow)
     assert [each.x["name"] for each in documented] == ["documented"]
+
+
+def test_a_function_that_was_mined_is_mined_again_from_its_source(tmp_path: Path) -> None:
+    x = {"docstring": 'Say "\\d" and """this""".\n\nTwice.', "name": "say", "arguments": "a, b=1"}
+    path = tmp_path / "say.py"
+    path.write_text(as_source(x, "if a:\n    return b\nreturn a"))
+    (found,) = mine(Source(path, "say", "say.py"))  # type: ignore[misc]
+    assert (found.x, found.y) == (x, "if a:\n    return b\nreturn a")

@@ -1,7 +1,7 @@
 """The completion engine: a buffer and a cursor to suggestions, each with the code it borrows from.
 
 Prototypes are retrieved and encoded when the cursor enters a function; from then on a keystroke
-costs what is new. Knows no editor and no protocol.
+costs what is new. Knows no text editor and no protocol.
 """
 
 import math
@@ -105,7 +105,7 @@ class CompletionEngine:
 def _missing_indentation(before: str, indentation: str) -> str:
     """What a cursor lacks that stands left of where the body's lines begin."""
     own = before[before.rfind("\n") + 1 :]
-    return indentation[len(own) :] if own in indentation[: len(own)] else ""
+    return indentation.removeprefix(own) if indentation.startswith(own) else ""
 
 
 def _close_brackets(draft: Draft, prefix: str, text: str) -> str:

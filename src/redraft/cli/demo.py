@@ -128,22 +128,11 @@ def _show_completion(model: "RetrieveAndEdit", asked: "Sequence[Example]") -> No
     """A held-out function half typed, and how it could go on."""
     from redraft.autocomplete.engine import CompletionEngine
     from redraft.cli.display import suggestions_panel
+    from redraft.data.python_functions import as_source
 
     example = next((each for each in asked if each.y.count("\n") >= 3), asked[0])
     lines = example.y.split("\n")
     typed = "\n".join(lines[: len(lines) // 2]) + "\n"
-    buffer = _as_source(example, typed)
+    buffer = as_source(example.x, typed)
     suggestions = CompletionEngine(model).complete(buffer, len(buffer), k=4)
     stdout().print(suggestions_panel(buffer, suggestions))
-
-
-def _as_source(example: "Example", body: str) -> str:
-    """A function as it stands in a file while its body is typed."""
-    x = example.x
-    text = f"def {x['name']}({x['arguments']}):\n{_quoted(x['docstring'])}\n{body}"
-    return text.replace("\n", "\n    ")
-
-
-def _quoted(docstring: str) -> str:
-    escaped = docstring.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return f'"""{escaped}\n"""'

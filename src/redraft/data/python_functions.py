@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from redraft.data.example import Example
+from redraft.data.example import Example, Input
 from redraft.data.rows import BadRow
 from redraft.errors import PairsError
 
@@ -146,6 +146,13 @@ def whole_body(node: Function, lines: list[str]) -> str:
     if len(indentation.encode()) < first.col_offset:
         return ""
     return _dedented(lines[start - 1 : node.end_lineno], indentation)
+
+
+def as_source(x: Input, body: str) -> str:
+    """A mined function as it stood in its file, as far as its body is given."""
+    docstring = x["docstring"].replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    header = f"def {x['name']}({x['arguments']}):"
+    return f'{header}\n"""{docstring}\n"""\n{body}'.replace("\n", "\n    ")
 
 
 def _dedented(lines: Iterable[str], indentation: str) -> str:
