@@ -95,6 +95,49 @@ def test_two_builds_are_the_same_byte_by_byte_whatever_the_processes(
     assert outputs(tmp_path / "two") != found
 
 
+def test_a_list_that_names_the_sides_it_would_get_gives_the_same_bytes(
+    tmp_path: Path, redraft: Run
+) -> None:
+    packages = write_packages(tmp_path / "plain")
+    write_packages(tmp_path / "named")
+    assert mine(redraft, packages, tmp_path / "plain").returncode == 0
+    sides = {
+        example.meta["package"]: side
+        for side in SIDES
+        for example in read_pairs(tmp_path / "plain" / "strict" / f"{side}.jsonl")
+    }
+    packages.write_text("".join(f"{name}==1.0 {side}\n" for name, side in sides.items()))
+    assert mine(redraft, packages, tmp_path / "named").returncode == 0
+    assert outputs(tmp_path / "named") == outputs(tmp_path / "plain")
+
+
+def test_packages_go_to_the_side_that_the_list_names(tmp_path: Path, redraft: Run) -> None:
+    out = tmp_path / "corpus"
+    packages = write_packages(out)
+    named = {f"p{number}x": SIDES[number % 3] for number in range(PACKAGES)}
+    packages.write_text("".join(f"{name}==1.0 {side}\n" for name, side in named.items()))
+    assert mine(redraft, packages, out).returncode == 0
+    for rule in ("paper", "strict"):
+        for side in SIDES:
+            found = {e.meta["package"] for e in read_pairs(out / rule / f"{side}.jsonl")}
+            assert found == {name for name, wanted in named.items() if wanted == side}
+
+
+def test_a_group_on_two_sides_ends_with_one_line_and_no_corpus(
+    tmp_path: Path, redraft: Run
+) -> None:
+    out = tmp_path / "corpus"
+    packages = write_packages(out)
+    for name in ("twin_a", "twin_b"):
+        write_wheel(out / "archives", f"{name}-1.0", {f"{name}.py": source(990)})
+    packages.write_text(packages.read_text() + "twin-a==1.0 dev\ntwin-b==1.0 test\n")
+    done = mine(redraft, packages, out)
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"error: {packages}: twin-a is to be in dev and twin-b in test, but")
+    assert not (out / "figures.json").exists()
+
+
 def test_what_is_malformed_is_named_and_the_rest_is_built(tmp_path: Path, redraft: Run) -> None:
     out = tmp_path / "corpus"
     packages = write_packages(out)

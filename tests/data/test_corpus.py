@@ -22,6 +22,7 @@ from redraft.data.corpus import (
 )
 from redraft.data.example import Example
 from redraft.data.mined import MinedFile, MinedFunction, MinedPackage, content_tokens
+from redraft.errors import PairsError
 
 names = st.text("abc-.", min_size=1, max_size=6)
 sizes = st.dictionaries(names, st.integers(0, 200), max_size=20)
@@ -186,6 +187,62 @@ def test_many_small_groups_fill_the_shares() -> None:
             assert found / total == pytest.approx(share, abs=0.01)
 
 
+def test_the_split_without_named_sides_never_changes() -> None:
+    """Corpora that are built again must come out as they were: these sides are recorded."""
+    sizes = {f"p{number}": 10 + number % 7 for number in range(40)}
+    recorded = {
+        0: {"p10": "dev", "p32": "test", "p33": "test", "p5": "dev"},
+        1: {"p10": "dev", "p11": "dev", "p6": "test", "p7": "test"},
+    }
+    for seed, expected in recorded.items():
+        sides = assign_sides({name: name for name in sizes}, sizes, seed=seed)
+        assert {name: side for name, side in sides.items() if side != "train"} == expected
+
+
+@given(sizes=sizes, seed=st.integers(0, 5), data=st.data())
+def test_groups_go_to_the_side_that_a_member_names(
+    sizes: dict[str, int], seed: int, data: st.DataObject
+) -> None:
+    groups = {name: name[0] for name in sizes}
+    chosen = {group: data.draw(st.sampled_from([*SHARES, None])) for group in set(groups.values())}
+    named = {
+        name: side
+        for name, group in groups.items()
+        if (side := chosen[group]) and (name == min(n for n in groups if groups[n] == group))
+    }
+    sides = assign_sides(groups, sizes, seed=seed, named=named)
+    assert list(sides) == sorted(sizes)
+    for name, group in groups.items():
+        assert chosen[group] in (None, sides[name])
+        assert sides[name] == sides[min(n for n in groups if groups[n] == group)]
+    for side in ("dev", "test"):
+        fixed = sum(sizes[n] for n in sizes if chosen[groups[n]] == side)
+        found = sum(sizes[n] for n in sizes if sides[n] == side)
+        assert found <= max(fixed, SHARES[side] * sum(sizes.values()) + 1e-9)
+
+
+@given(sizes=sizes, seed=st.integers(0, 5))
+def test_naming_the_sides_that_the_seed_gives_changes_nothing(
+    sizes: dict[str, int], seed: int
+) -> None:
+    groups = {name: name[0] for name in sizes}
+    sides = assign_sides(groups, sizes, seed=seed)
+    assert assign_sides(groups, sizes, seed=seed + 1, named=sides) == sides
+    others = {"not mined": "test"}
+    assert assign_sides(groups, sizes, seed=seed, named=others) == sides
+
+
+def test_a_group_that_names_two_sides_is_an_error_with_both_packages() -> None:
+    groups = {"a": "a", "b": "a", "c": "a", "d": "a", "e": "e"}
+    named = {"b": "dev", "c": "dev", "d": "test", "e": "train"}
+    with pytest.raises(PairsError) as caught:
+        assign_sides(groups, {}, seed=0, named=named)
+    assert str(caught.value) == (
+        "b is to be in dev and d in test, but they are in one group of packages that share code "
+        "or a prefix; give both the same side, or leave one out"
+    )
+
+
 def test_the_two_rules_drop_what_they_say() -> None:
     shapes = [function(f"a{n} = b{n} . {'c' * (n + 1)} ( 'word{n}' )") for n in range(5)]
     near = sentence(1).rsplit(" ", 1)[0] + " last"
@@ -223,6 +280,16 @@ def test_the_order_of_packages_does_not_matter(order: list[int]) -> None:
     packages = packages_of(30)
     expected = build(packages, seed=0)
     assert build([packages[at] for at in order], seed=0) == expected
+
+
+def test_named_sides_move_packages_and_keep_the_same_functions() -> None:
+    packages = packages_of(10)
+    plain = build(packages, seed=0)
+    named = {"p3": "dev", "p4": "test", "p5": "test"} | dict.fromkeys(("p0", "p1", "p2"), "train")
+    corpus = build(packages, seed=0, named=named)
+    assert (corpus.rules, corpus.groups) == (plain.rules, plain.groups)
+    assert {name: corpus.sides[name] for name in named} == named
+    assert build(packages, seed=0, named={}) == plain
 
 
 def test_both_rules_put_a_package_on_the_same_side() -> None:

@@ -1,13 +1,15 @@
 """A list names packages, and each is downloaded once, whole or not at all."""
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redraft.data import packages
-from redraft.data.packages import Fetched, Pinned, fetch, find_archive, read_list
+from redraft.data.corpus import SHARES
+from redraft.data.packages import SIDES, Fetched, Pinned, fetch, find_archive, read_list
 from redraft.errors import PairsError
 from tests.wheels import write_wheel
 
@@ -18,14 +20,39 @@ def test_a_list_is_read_with_comments_and_in_the_order_of_names(tmp_path: Path) 
     assert read_list(path) == [Pinned("a-b", "2.0.post1"), Pinned("zope-event", "1.0")]
 
 
+def test_a_line_may_name_the_side_of_the_split(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("a==1 dev\nb==1  \t test# last\nc==1 train  # a comment\nd==1 # dev\n")
+    found = read_list(path)
+    assert [each.side for each in found] == ["dev", "test", "train", None]
+    assert [str(each) for each in found] == ["a==1", "b==1", "c==1", "d==1"]
+
+
+def test_the_sides_that_a_list_may_name_are_those_of_the_corpus() -> None:
+    assert tuple(SHARES) == SIDES
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a==1\nb\n", ":2: expected NAME==VERSION, got 'b'"),
-        ("a>=1\n", ":1: expected NAME==VERSION, got 'a>=1'"),
-        ("--index-url=x==1\n", ":1: expected NAME==VERSION, got '--index-url=x==1'"),
-        ("-r==1\n", ":1: expected NAME==VERSION, got '-r==1'"),
-        ("a==1 b==2\n", ":1: expected NAME==VERSION, got 'a==1 b==2'"),
+        ("a==1\nb\n", ":2: expected NAME==VERSION or NAME==VERSION SIDE, got 'b'"),
+        ("a>=1\n", ":1: expected NAME==VERSION or NAME==VERSION SIDE, got 'a>=1'"),
+        (
+            "--index-url=x==1\n",
+            ":1: expected NAME==VERSION or NAME==VERSION SIDE, got '--index-url=x==1'",
+        ),
+        ("-r==1\n", ":1: expected NAME==VERSION or NAME==VERSION SIDE, got '-r==1'"),
+        ("a==1 b==2\n", ":1: expected NAME==VERSION or NAME==VERSION SIDE, got 'a==1 b==2'"),
+        (
+            "a==1 dev test\n",
+            ":1: expected NAME==VERSION or NAME==VERSION SIDE, got 'a==1 dev test'",
+        ),
+        ("a dev\n", ":1: expected NAME==VERSION or NAME==VERSION SIDE, got 'a dev'"),
+        (
+            "a==1\nA.b==1 Dev\n",
+            ":2: a-b has the unknown side 'Dev'; write train, dev or test, or leave it out",
+        ),
+        ("a==1 dev\na==1 test\n", ":2: a is named twice; keep one line"),
         ("a-b==1\na_B==2\n", ":2: a-b is named twice; keep one line"),
         ("# nothing\n", ": names no package; a line is NAME==VERSION"),
     ],
@@ -43,6 +70,14 @@ def test_the_shipped_lists_are_fine_and_the_short_one_is_part_of_the_long_one() 
     long, short = (read_list(folder / f"{name}.txt") for name in ("packages", "packages_demo"))
     assert (len(long), len(short)) == (400, 20)
     assert set(short) < set(long)
+
+
+def test_the_small_list_names_sides_of_packages_of_the_long_one() -> None:
+    folder = Path(__file__).parents[2] / "experiments" / "python_autocomplete"
+    long, small = (read_list(folder / f"{name}.txt") for name in ("packages", "packages_small"))
+    assert {str(each) for each in small} < {str(each) for each in long}
+    assert all(each.side is None for each in long)
+    assert Counter(each.side for each in small) == {"train": 25, "dev": 10, "test": 20}
 
 
 def test_a_list_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
@@ -120,6 +155,12 @@ def test_a_package_that_cannot_be_had_costs_no_other(index: Index, tmp_path: Pat
         "a-1-py3-none-any.whl",
         "b-1-py3-none-any.whl",
     }
+
+
+def test_a_side_is_not_told_to_pip(index: Index, tmp_path: Path) -> None:
+    (found,) = fetch([Pinned("a", "1", "dev")], tmp_path)
+    assert found.archive == tmp_path / "a-1-py3-none-any.whl"
+    assert index.calls == [["a==1"]]
 
 
 def test_what_is_there_is_not_downloaded_again(index: Index, tmp_path: Path) -> None:

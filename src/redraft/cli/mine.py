@@ -34,8 +34,9 @@ def command(
     packages: Annotated[
         Path | None,
         typer.Option(
-            help="Make a corpus of the packages in this list (lines of NAME==VERSION): download "
-            "them, mine them, remove duplicates, split them."
+            help="Make a corpus of the packages in this list: download them, mine them, remove "
+            "duplicates, split them. Lines are NAME==VERSION, or NAME==VERSION SIDE with train, "
+            "dev or test."
         ),
     ] = None,
     jobs: Annotated[

@@ -32,6 +32,7 @@ def mine_packages(path: Path, out: Path, *, jobs: int | None, seed: int, verbose
     from redraft.data.packages import read_list
 
     packages = read_list(path)
+    named = {each.name: each.side for each in packages if each.side is not None}
     if out.is_file():
         raise PairsError(f"{out}: is a file; name a folder for the corpus")
     try:
@@ -39,7 +40,10 @@ def mine_packages(path: Path, out: Path, *, jobs: int | None, seed: int, verbose
         mined = _mine(fetched, out, jobs=jobs or os.cpu_count() or 1)
         show_skipped(list(_skipped(mined)), verbose=verbose)
         with working("removing duplicates"):
-            corpus = build(mined, seed=seed)
+            try:
+                corpus = build(mined, seed=seed, named=named)
+            except PairsError as error:
+                raise PairsError(f"{path}: {error}") from error
             found = figures(corpus, mined, wanted=[each.name for each in packages], seed=seed)
         if not corpus.sides or not corpus.rules["strict"].functions:
             raise PairsError(f"{path}: no documented function in {len(mined):,} mined packages")

@@ -11,11 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 
 from redraft.data.mined import MinedFunction, MinedPackage
 from redraft.data.near_duplicates import near_duplicates
 from redraft.data.packages import normalise
 from redraft.data.tokenizer import is_word
+from redraft.errors import PairsError
 
 SHORTEST, LONGEST = 5, 150
 """Tokens of a body that is kept, white space not counted."""
@@ -33,6 +35,10 @@ SHARED = 0.05
 SHARES = {"train": 0.88, "dev": 0.06, "test": 0.06}
 
 Functions = Sequence[MinedFunction]
+Sides = Mapping[str, str]
+"""The side of the split that a package is on, by the package's name."""
+
+NONE_NAMED: Sides = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -49,20 +55,20 @@ class Corpus:
 
     rules: Mapping[str, Selection]
     groups: Mapping[str, str]
-    sides: Mapping[str, str]
+    sides: Sides
 
     def part(self, rule: str, side: str) -> Functions:
         """The functions of a rule on one side of the split."""
         return [f for f in self.rules[rule].functions if self.sides[f.package] == side]
 
 
-def build(packages: Sequence[MinedPackage], *, seed: int) -> Corpus:
-    """The corpus of some packages; the order in which they come does not matter."""
+def build(packages: Sequence[MinedPackage], *, seed: int, named: Sides = NONE_NAMED) -> Corpus:
+    """The corpus of some packages, some perhaps on a named side; their order does not matter."""
     packages = sorted(packages, key=lambda mined: mined.package)
     rules = select(packages)
     groups = group_packages({p.package: [f for f in p.functions if fits(f)] for p in packages})
     sizes = Counter(function.package for function in rules["strict"].functions)
-    return Corpus(rules, groups, assign_sides(groups, sizes, seed=seed))
+    return Corpus(rules, groups, assign_sides(groups, sizes, seed=seed, named=named))
 
 
 def select(packages: Sequence[MinedPackage]) -> dict[str, Selection]:
@@ -198,26 +204,44 @@ def _sharing(packages: Mapping[str, Functions]) -> Iterator[tuple[str, str]]:
 
 
 def assign_sides(
-    groups: Mapping[str, str], sizes: Mapping[str, int], *, seed: int
+    groups: Mapping[str, str], sizes: Mapping[str, int], *, seed: int, named: Sides = NONE_NAMED
 ) -> dict[str, str]:
     """The side of each package: groups stay whole, and go in random order where they fit.
 
-    Test and dev never get more than their shares; train gets what fits in neither.
+    A group with a named side goes there, before all others. Of the others test and dev never get
+    more than is left of their shares; train gets what fits in neither.
     """
     members: dict[str, list[str]] = defaultdict(list)
     for package in sorted(groups):
         members[groups[package]].append(package)
     total = sum(sizes.get(package, 0) for package in groups)
     room = {side: SHARES[side] * total for side in ("test", "dev")}
-    names = sorted(members, key=lambda name: _rank(name, seed))
+    fixed = {name: side for name in members if (side := _named_side(members[name], named))}
+    names = sorted(members, key=lambda name: (name not in fixed, _rank(name, seed)))
     sides: dict[str, str] = {}
     for name in names:
         size = sum(sizes.get(package, 0) for package in members[name])
-        side = next((side for side in room if 0 < size <= room[side]), "train")
+        fitting = (side for side in room if 0 < size <= room[side])
+        side = fixed.get(name) or next(fitting, "train")
         if side in room:
             room[side] -= size
         sides.update(dict.fromkeys(members[name], side))
     return dict(sorted(sides.items()))
+
+
+def _named_side(members: Iterable[str], named: Sides) -> str | None:
+    """The one side that the members of a group name, if any does."""
+    found: dict[str, str] = {}  # each side with the first member that names it
+    for package in members:
+        if package in named:
+            found.setdefault(named[package], package)
+    if len(found) > 1:
+        (side, one), (other_side, other), *_ = found.items()
+        raise PairsError(
+            f"{one} is to be in {side} and {other} in {other_side}, but they are in one group of "
+            "packages that share code or a prefix; give both the same side, or leave one out"
+        )
+    return next(iter(found), None)
 
 
 def _rank(name: str, seed: int) -> bytes:

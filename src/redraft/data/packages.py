@@ -22,15 +22,19 @@ _PIP = (
     *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input"),
     *("--only-binary=:all:", "--disable-pip-version-check"),
 )
-_PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
+_LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)(?:\s+([^\s=]+))?")
+
+SIDES = ("train", "dev", "test")
+"""The sides of a split."""
 
 
 @dataclass(frozen=True)
 class Pinned:
-    """A package and its version."""
+    """A package and its version, and the side of the split that it must be on, if any."""
 
     name: str
     version: str
+    side: str | None = None
 
     def __str__(self) -> str:
         return f"{self.name}=={self.version}"
@@ -56,7 +60,10 @@ def normalise(name: str) -> str:
 
 
 def read_list(path: Path) -> list[Pinned]:
-    """The packages of a list, sorted by name; a line is NAME==VERSION, and # begins a comment."""
+    """The packages of a list, sorted by name; a line is NAME==VERSION, perhaps with a side.
+
+    A # begins a comment.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -66,16 +73,29 @@ def read_list(path: Path) -> list[Pinned]:
         text = line.partition("#")[0].strip()
         if not text:
             continue
-        match = _PINNED.fullmatch(text)
-        if match is None:
-            raise PairsError(f"{path}:{number}: expected NAME==VERSION, got {text[:80]!r}")
-        package = Pinned(normalise(match[1]), match[2])
+        package = _read_line(text, where=f"{path}:{number}")
         if package.name in found:
             raise PairsError(f"{path}:{number}: {package.name} is named twice; keep one line")
         found[package.name] = package
     if not found:
         raise PairsError(f"{path}: names no package; a line is NAME==VERSION")
     return [found[name] for name in sorted(found)]
+
+
+def _read_line(text: str, *, where: str) -> Pinned:
+    """The package that a line names."""
+    match = _LINE.fullmatch(text)
+    if match is None:
+        raise PairsError(
+            f"{where}: expected NAME==VERSION or NAME==VERSION SIDE, got {text[:80]!r}"
+        )
+    name, version, side = match.groups()
+    if side is not None and side not in SIDES:
+        raise PairsError(
+            f"{where}: {normalise(name)} has the unknown side {side[:80]!r}; "
+            f"write {', '.join(SIDES[:-1])} or {SIDES[-1]}, or leave it out"
+        )
+    return Pinned(normalise(name), version, side)
 
 
 def find_archive(package: Pinned, folder: Path) -> Path | None:
