@@ -142,14 +142,9 @@ def mean_line(
     distances: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> list[dict[str, float]]:
     """Mean score and distance in bins of about equal count; none where there are too few points."""
-    bins = max(1, min(_LINE_BINS, len(distances) // _POINTS_A_BIN))
-    # equal distances share a bin, so there may be fewer edges than asked for
-    edges = np.unique(np.quantile(distances, np.linspace(0, 1, bins + 1)[1:-1]))
-    membership = np.searchsorted(edges, distances, side="left")
-    present = np.unique(membership).tolist()
-    if len(present) < 2:
+    inside = equal_bins(distances, _LINE_BINS)
+    if len(inside) < 2:
         return []
-    inside = [membership == each for each in present]
     return [
         {
             "distance": float(distances[chosen].mean()),
@@ -158,6 +153,15 @@ def mean_line(
         }
         for chosen in inside
     ]
+
+
+def equal_bins(distances: NDArray[np.float64], most: int) -> list[NDArray[np.bool_]]:
+    """Who is in each bin of about equal count, nearest first; at most so many, none with few."""
+    bins = max(1, min(most, len(distances) // _POINTS_A_BIN))
+    # equal distances share a bin, so there may be fewer edges than asked for
+    edges = np.unique(np.quantile(distances, np.linspace(0, 1, bins + 1)[1:-1]))
+    membership = np.searchsorted(edges, distances, side="left")
+    return [membership == each for each in np.unique(membership).tolist()]
 
 
 def distance_histogram(evaluation: Evaluation) -> Plot | None:
