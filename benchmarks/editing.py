@@ -84,7 +84,8 @@ def run() -> Iterator[Measurement]:
     middle = sorted(range(1, CARDS), key=lambda at: len(tokens[at].output))
     chosen = middle[(CARDS - BATCH) // 2 :][:BATCH]
     numbered = [
-        numbering.number(tokens[at].fields, [tokens[at - 1]], tokens[at].output)[0] for at in chosen
+        numbering.number(tokens[at].fields, [[tokens[at - 1]]], tokens[at].output)[0]
+        for at in chosen
     ]
     batch = editor.batch(numbered)
     read = sum(each.ids.shape[1] for each in batch.sources)

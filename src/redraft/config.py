@@ -72,6 +72,15 @@ def _toml(value: str | bool | int | float) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def merged(*settings: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Tables of settings as one; of a setting that several have the last one counts."""
+    tables: dict[str, dict[str, Any]] = {}
+    for given in settings:
+        for name, values in given.items():
+            tables.setdefault(name, {}).update(values)
+    return tables
+
+
 def values_of(config: Any) -> dict[str, Any]:
     """The settings by name."""
     return dataclasses.asdict(config)

@@ -16,7 +16,8 @@ from redraft.config import override, values_of
 from redraft.data.example import Example
 from redraft.data.split import split
 from redraft.editing.confidence import Confidence
-from redraft.editing.neural_editor import NeuralEditor, features_of_candidate
+from redraft.editing.explanation import features_of_candidate
+from redraft.editing.neural_editor import NeuralEditor
 from redraft.errors import ConfigError
 from redraft.evaluation.editability import mean_bleu
 from redraft.evaluation.next_tokens import first_choice_share
@@ -28,9 +29,20 @@ from redraft.retrieve_and_edit import RetrieveAndEdit
 from redraft.training import train_editor as editor_training
 from redraft.training import train_retriever as retriever_training
 from redraft.training.device import choose_device
+from redraft.training.fit_cache import fit_cache
 from redraft.training.loop import Observer, TrainingConfig
-from redraft.training.prototypes import NoisyPrototypes, PrototypeSource, TopPrototypes
-from redraft.training.train_editor import EditorConfig, train_editor
+from redraft.training.prototypes import (
+    Find,
+    MixedPrototypes,
+    NoisyPrototypes,
+    NoPrototypes,
+    PrototypeSource,
+    TopPrototypes,
+    across_projects,
+    everywhere,
+    in_project,
+)
+from redraft.training.train_editor import EditorConfig, count_projects, train_editor
 from redraft.training.train_retriever import RetrieverConfig, Target, train_encoder
 
 DEV_SHARE = 0.1
@@ -105,9 +117,9 @@ def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
     return override(config, options.settings.get("retriever", {}), where="[retriever]")
 
 
-def editor_config(examples: int, options: FitOptions) -> EditorConfig:
+def editor_config(examples: int, options: FitOptions, *, projects: int = 1) -> EditorConfig:
     """The settings for this many examples, those given by the user in place of the defaults."""
-    config = editor_training.default_config(examples)
+    config = editor_training.default_config(examples, projects=projects)
     given = {"seed": options.seed, "budget": options.budget}
     config = override(config, {"training": given}, where="options")
     return override(config, options.settings.get("editor", {}), where="[editor]")
@@ -141,12 +153,11 @@ def fit_encoder(
 
 def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> NeuralEditor:
     """An editor of what a retriever over the training examples finds for each of them."""
-    config = editor_config(len(parts.train), options)
+    config = editor_config(len(parts.train), options, projects=count_projects(parts.train))
     if isinstance(retriever, NoRetriever):
-        reads = {"reads_prototype_input": False, "reads_prototype_output": False}
-        config = override(config, {"numbering": reads}, where="no retriever")
+        config = override(config, {"numbering": {"prototypes": 0}}, where="no retriever")
 
-    found = retriever.retrieve([each.x for each in parts.dev], 1)
+    found = retriever.retrieve([each.x for each in parts.dev], config.numbering.prototypes or 1)
 
     def by_dev(editor: NeuralEditor) -> dict[str, float]:
         # decoding whole outputs would tell more, and take longer than the training between
@@ -166,6 +177,9 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
     asked = parts.dev
     if options.budget:
         asked = asked[: max(DEV_LEAST, int(CALIBRATED_A_SECOND * options.budget))]
+    if config.decoding.cached and asked:
+        nearest = retriever.retrieve([each.x for each in asked], config.decoding.cached)
+        editor = editor.with_cache(fit_cache(editor, asked, nearest))
     confidence = calibrate(RetrieveAndEdit(retriever, editor), asked)
     return editor.with_confidence(confidence) if confidence else editor
 
@@ -173,14 +187,31 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
 def prototype_source(
     retriever: Retriever, train: Sequence[Example], config: EditorConfig
 ) -> PrototypeSource:
-    """Where training prototypes come from: the retriever's own noise, or its nearest few."""
+    """Where training prototypes come from: projects, the retriever's own noise, its nearest few."""
+    prototypes, count = config.prototypes, config.numbering.prototypes
+    if count == 0:
+        return NoPrototypes()
+
+    def nearest(find: Find) -> TopPrototypes:
+        return TopPrototypes(find, top=prototypes.top, count=count)
+
+    if count_projects(train, prototypes.project) > 1:
+        own = in_project(retriever, train, prototypes.project)
+        others = across_projects(retriever, train, prototypes.project)
+        return MixedPrototypes(
+            [
+                (1 - prototypes.across - prototypes.absent, nearest(own)),
+                (prototypes.across, nearest(others)),
+                (prototypes.absent, NoPrototypes()),
+            ]
+        )
     if (
-        config.prototypes.has_noise
+        prototypes.has_noise
         and isinstance(retriever, LearnedRetriever)
         and isinstance(retriever.encoder, DirectionEncoder)
     ):
-        return NoisyPrototypes(retriever, retriever.encoder, train)
-    return TopPrototypes(retriever, train, config.prototypes.top)
+        return NoisyPrototypes(retriever, retriever.encoder, train, count=count)
+    return nearest(everywhere(retriever, train))
 
 
 def calibrate(model: RetrieveAndEdit, dev: Sequence[Example]) -> Confidence | None:

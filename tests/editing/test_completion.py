@@ -38,7 +38,7 @@ def test_the_best_token_is_the_networks_own(prefix: str) -> None:
     numbering = editor.numbering
     (found,) = model.retriever.retrieve([X])
     typed = numbering.tokenize_output(prefix)
-    prototypes = [numbering.tokenize(found[0].example)]
+    prototypes = [[numbering.tokenize(found[0].example)]]
     (row,) = numbering.number(numbering.tokenize_input(X), prototypes, typed)
     batch = editor.batch([row])
     state = editor.network.encode(batch, generator=None)

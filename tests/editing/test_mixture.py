@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from redraft.data.edit_numbers import EditBatch
+from redraft.data.edit_numbers import EditBatch, Places
 from redraft.data.sequences import Sequences
 from redraft.editing.mixture import Mixture, MixtureState
 from redraft.models.edit_network import (
@@ -20,8 +20,9 @@ from redraft.models.edit_network import (
     EditSizes,
     EditState,
 )
+from redraft.models.ngram_cache import NoCache
 
-START, END = 2, 3
+UNKNOWN, START, END = 1, 2, 3
 WRITTEN, KNOWN, WIDTH = 8, 10, 13
 SIZES = EditSizes(KNOWN, WRITTEN, fields=1, copyable=(True, True))
 
@@ -59,6 +60,10 @@ def network(architecture: str) -> EditNetwork:
     return model
 
 
+def mixing(model: EditNetwork) -> Mixture:
+    return Mixture(model, NoCache())
+
+
 def encode(model: EditNetwork, inputs: Sequence[Sequence[Sources]]) -> EditState:
     rows = [row for prototypes in inputs for row in prototypes]
     sources = [Sequences.pad(column) for column in zip(*rows, strict=True)]
@@ -69,7 +74,8 @@ def encode(model: EditNetwork, inputs: Sequence[Sequence[Sources]]) -> EditState
 def start(
     model: EditNetwork, log_weights: Tensor, inputs: Sequence[Sequence[Sources]] = PROTOTYPES
 ) -> MixtureState:
-    return Mixture(model).start(encode(model, inputs), log_weights)
+    nothing = torch.zeros(len(inputs), 0, dtype=torch.long)
+    return mixing(model).start(encode(model, inputs), log_weights, Places(nothing, nothing))
 
 
 def log_likelihood(
@@ -88,7 +94,7 @@ def log_likelihood(
 
 def walk(model: EditNetwork, state: MixtureState, targets: Tensor, *, first: int) -> Tensor:
     """What the steps add up to: a prefix is read at once, then one token after the other."""
-    mixture = Mixture(model)
+    mixture = mixing(model)
     expected, state = mixture.advance(state, targets[:, :first])
     total = torch.zeros(len(targets))
     for at in range(first, targets.shape[1]):
@@ -139,7 +145,7 @@ def test_reading_piece_by_piece_is_reading_all_at_once(
     architecture: str, pieces: list[int]
 ) -> None:
     model = network(architecture)
-    mixture, state = Mixture(model), start(model, WEIGHTS)
+    mixture, state = mixing(model), start(model, WEIGHTS)
     whole = torch.cat([TARGETS, TARGETS[:, 1:]], 1)[:, : sum(pieces)]
     for piece in torch.split(whole, pieces, 1):
         expected, state = mixture.advance(state, piece)
@@ -151,7 +157,7 @@ def test_reading_piece_by_piece_is_reading_all_at_once(
 @architectures
 def test_every_step_is_a_distribution(architecture: str) -> None:
     model = network(architecture)
-    mixture, state = Mixture(model), start(model, WEIGHTS)
+    mixture, state = mixing(model), start(model, WEIGHTS)
     for token in TARGETS.T:
         expected, state = mixture.advance(state, token[:, None])
         assert expected.shape == (2, WIDTH)
@@ -162,7 +168,7 @@ def test_every_step_is_a_distribution(architecture: str) -> None:
 @architectures
 def test_after_a_prefix_a_prototype_weighs_what_it_made_of_it(architecture: str) -> None:
     model = network(architecture)
-    _, state = Mixture(model).advance(start(model, WEIGHTS), TARGETS[:, :4])
+    _, state = mixing(model).advance(start(model, WEIGHTS), TARGETS[:, :4])
     prior = WEIGHTS.log_softmax(1)
     for row, prototypes in enumerate(PROTOTYPES):
         alone = [
@@ -177,7 +183,7 @@ def test_after_a_prefix_a_prototype_weighs_what_it_made_of_it(architecture: str)
 def test_one_prototype_is_the_network_itself(architecture: str) -> None:
     model = network(architecture)
     inputs = [prototypes[:1] for prototypes in PROTOTYPES]
-    mixture, state = Mixture(model), start(model, torch.tensor([[-2.0], [0.5]]), inputs)
+    mixture, state = mixing(model), start(model, torch.tensor([[-2.0], [0.5]]), inputs)
     alone = encode(model, inputs)
     for piece in torch.split(TARGETS, [2, 1, 3], 1):
         expected, state = mixture.advance(state, piece)
@@ -208,7 +214,7 @@ def test_a_prototype_without_weight_changes_nothing(architecture: str) -> None:
 @architectures
 def test_a_word_that_only_one_prototype_has_rules_the_others_out(architecture: str) -> None:
     model = network(architecture)
-    mixture, state = Mixture(model), start(model, WEIGHTS)
+    mixture, state = mixing(model), start(model, WEIGHTS)
     read = torch.tensor([[START, 12], [START, 12]])  # of the second prototype, of the third
     expected, state = mixture.advance(state, read)
     assert state.weights.argmax(1).tolist() == [1, 2]
@@ -223,17 +229,32 @@ def test_a_word_that_only_one_prototype_has_rules_the_others_out(architecture: s
 def test_a_word_that_no_prototype_has_leaves_all_of_them_in_the_mixture(architecture: str) -> None:
     model = network(architecture)
     two = [[row, row] for row, *_ in PROTOTYPES]
-    mixture, state = Mixture(model), start(model, torch.zeros(2, 2), two)
+    mixture, state = mixing(model), start(model, torch.zeros(2, 2), two)
     expected, state = mixture.advance(state, torch.tensor([[START, 12, 4], [START, 11, 4]]))
     torch.testing.assert_close(state.weights.exp(), torch.full((2, 2), 0.5))
     torch.testing.assert_close(expected.exp().sum(1), torch.ones(2))
 
 
 @architectures
+def test_a_word_that_no_prototype_has_counts_as_the_unknown_token(architecture: str) -> None:
+    model = network(architecture)
+    two = [prototypes[:2] for prototypes in PROTOTYPES]
+    read = torch.tensor([[START, 5, WRITTEN], [START, 9, WRITTEN]])  # the last stands nowhere
+    mixture = mixing(model)
+    _, before = mixture.advance(start(model, WEIGHTS[:, :2], two), read[:, :2])
+    expected = (before.weights + before.coming[:, :, UNKNOWN]).log_softmax(1)
+    for pieces in ([3], [2, 1], [1, 1, 1]):
+        state = start(model, WEIGHTS[:, :2], two)
+        for piece in torch.split(read, pieces, 1):
+            _, state = mixture.advance(state, piece)
+        torch.testing.assert_close(state.weights, expected, atol=1e-4, rtol=0)
+
+
+@architectures
 @pytest.mark.parametrize("count", [1, 3])
 def test_some_rows_go_on_as_they_would_alone(architecture: str, count: int) -> None:
     model = network(architecture)
-    mixture = Mixture(model)
+    mixture = mixing(model)
     inputs, log_weights = [each[:count] for each in PROTOTYPES], WEIGHTS[:, :count]
     _, state = mixture.advance(start(model, log_weights, inputs), TARGETS[:, :3])
     for rows in itertools.product([0, 1], repeat=3):
@@ -249,7 +270,7 @@ def test_some_rows_go_on_as_they_would_alone(architecture: str, count: int) -> N
 @architectures
 def test_rows_can_be_chosen_before_anything_was_read(architecture: str) -> None:
     model = network(architecture)
-    mixture, chosen = Mixture(model), torch.tensor([1, 1, 0])
+    mixture, chosen = mixing(model), torch.tensor([1, 1, 0])
     found, _ = mixture.advance(mixture.select(start(model, WEIGHTS), chosen), TARGETS[chosen, :2])
     expected, _ = mixture.advance(start(model, WEIGHTS), TARGETS[:, :2])
     torch.testing.assert_close(found.exp(), expected[chosen].exp(), atol=1e-5, rtol=0)

@@ -35,9 +35,9 @@ def likelihood(
 ) -> torch.Tensor:
     """log p_edit(output | x, prototype) of each prototype, as the network has it."""
     numbering = editor.numbering
-    tokens = [numbering.tokenize(prototype.example) for prototype in prototypes]
+    groups = [[numbering.tokenize(prototype.example)] for prototype in prototypes]
     rows = numbering.number(
-        numbering.tokenize_input(x), tokens or [None], numbering.tokenize_output(output)
+        numbering.tokenize_input(x), groups or [[]], numbering.tokenize_output(output)
     )
     return editor.network.log_likelihoods(editor.batch(rows)).sum(1)
 

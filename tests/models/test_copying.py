@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.data.sequences import Sequences
+from redraft.errors import ConfigError
 from redraft.models.copying import NEVER, NoCopying, PointerCopying, PositionalCopying
+from redraft.models.edit_network import EditNetworkConfig
 from redraft.models.memory import Memory, Sources
 
 WIDTH, MEMORY = 8, 12
@@ -142,10 +144,15 @@ def test_a_pointers_scores_are_scaled_products_of_queries_and_keys(
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_with_a_pointer_only_unknown_words_have_slots_and_only_so_many() -> None:
+def test_with_a_pointer_only_unknown_words_have_slots_and_share_what_there_are() -> None:
     copying, sources = pointer(3, known=6), join(EXAMPLE)
     ids = torch.tensor([[0, 1, 5, 6, 7, 8, 9, 20]] * 2)
-    assert copying.slots_of(ids, sources).tolist() == [[0, 0, 0, 1, 2, 3, 0, 0]] * 2
+    assert copying.slots_of(ids, sources).tolist() == [[0, 0, 0, 1, 2, 3, 1, 3]] * 2
+
+
+def test_without_a_slot_unknown_words_could_not_be_embedded() -> None:
+    with pytest.raises(ConfigError, match=r"^slots is 0; make it 1 or more"):
+        EditNetworkConfig(slots=0)
 
 
 def test_without_copying_no_place_has_any_chance() -> None:

@@ -205,14 +205,15 @@ def test_a_words_chance_is_to_be_written_and_that_of_every_place_where_it_stands
     for row, (sources, _) in enumerate(rows):
         expected = torch.zeros(found.shape[1:])
         expected[:, :WRITTEN] = written[row]
-        start = 0
+        held = after.memory.sources
         for role, sequence in enumerate(sources):
             for place, token in enumerate(sequence[:-1]):
                 if SIZES.copyable[role]:
-                    chance = copied[row, :, start + place]
+                    is_there = (held.roles[row] == role) & (held.places[row] == place)
+                    (column,) = (is_there & held.mask[row]).nonzero()
+                    chance = copied[row, :, int(column)]
                     assert (chance > 0).all()
                     expected[:, token] += chance
-            start += max(len(each[role]) for each, _ in rows)
         close(found[row], expected)
 
 
@@ -421,7 +422,10 @@ def test_thirty_steps_learn_to_copy_words_that_nobody_knew(architecture: str, co
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"architecture": "rnn"}, "architecture is 'rnn'; choose one of: transformer, lstm"),
+        (
+            {"architecture": "rnn"},
+            "architecture is 'rnn'; choose one of: transformer, lstm, decoder-only",
+        ),
         ({"copying": "all"}, "copying is 'all'; choose one of: pointer, positional, none"),
     ],
 )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redraft.data.sequences import Sequences
-from redraft.models.matching import Matching
+from redraft.models.matching import AGREES, Matching
 from redraft.models.memory import Sources
 
 START, END = 2, 3
@@ -35,7 +35,7 @@ def test_a_place_scores_one_weight_for_each_word_that_agrees_before_it(
         found = matching(history, sources)[0].tolist()
     for at in range(len(written) + 1):
         expected = [
-            min(longest, agreement(written[:at], source, place))
+            AGREES * min(longest, agreement(written[:at], source, place))
             for source in (first, second)
             for place in range(len(source) + 1)
         ]
@@ -48,4 +48,29 @@ def test_every_source_has_its_own_weights() -> None:
         matching.weights[1] = 5.0
     sources = Sources.join([Sequences.pad([[4, END]]), Sequences.pad([[4, END]])], [True, True])
     history = torch.cat([matching.begin(1, torch.device("cpu")), torch.tensor([[4]])], 1)
-    assert matching(history, sources)[0, 0].tolist() == [0, 1, 0, 5]
+    assert matching(history, sources)[0, 0].tolist() == [0, AGREES, 0, 5]
+
+
+@given(TOKENS, TOKENS, TOKENS)
+def test_sources_without_gaps_score_alike(
+    written: list[int], first: list[int], second: list[int]
+) -> None:
+    matching = Matching(2, 3)
+    rows = [first, [*second, 9]], [second, [9]]  # of two rows, each with two sources
+    sequences = [Sequences.pad([[*each, END] for each in role]) for role in zip(*rows, strict=True)]
+    sources = Sources.join(sequences, [True, True])
+    tokens = torch.tensor([[START, *written]] * 2)
+    history = torch.cat([matching.begin(2, tokens.device), tokens], 1)
+    packed = sources.packed(1)
+    assert packed.ids.shape[1] <= sources.ids.shape[1]
+    with torch.no_grad():
+        scores, others = matching(history, sources), matching(history, packed)
+    for row in range(2):
+        for gapless in packed.mask[row].nonzero()[:, 0]:
+            same = (sources.roles[row] == packed.roles[row, gapless]) & (
+                sources.places[row] == packed.places[row, gapless]
+            )
+            column = int((same & sources.mask[row]).nonzero())
+            assert packed.ids[row, gapless] == sources.ids[row, column]
+            assert packed.copyable[row, gapless] == sources.copyable[row, column]
+            assert torch.equal(others[row, :, gapless], scores[row, :, column])

@@ -92,7 +92,7 @@ def memory_of(lengths: Sequence[tuple[int, int]], *, seed: int = 0, wider: int =
 def decode(
     kind: str, embedded: Tensor, state: Memory | DecoderState
 ) -> tuple[Tensor, DecoderState]:
-    start = decoder(kind).start(state) if isinstance(state, Memory) else state
+    start = decoder(kind).start(state, generator=None) if isinstance(state, Memory) else state
     states, after = decoder(kind)(embedded, start, generator=None)
     return states, after
 
@@ -132,9 +132,11 @@ def test_without_a_mask_every_place_counts() -> None:
 
 def test_keys_and_values_joined_are_those_of_the_places_joined() -> None:
     layer, held = attention_layer(2), noise(3, 5, INPUT, seed=3)
-    joined = layer.project(held[:, :2]).join(layer.project(held[:, 2:]))
     whole = layer.project(held)
-    close((joined.keys, joined.values), (whole.keys, whole.values))
+    for pieces in ([5], [2, 3], [1, 3, 1]):
+        parts = [layer.project(piece) for piece in torch.split(held, pieces, 1)]
+        joined = Attended.join(*parts)
+        close((joined.keys, joined.values), (whole.keys, whole.values))
 
 
 def test_keys_and_values_of_some_rows_are_theirs() -> None:
@@ -295,7 +297,7 @@ def test_reading_piece_by_piece_is_reading_all_at_once(
 ) -> None:
     memory = memory_of(lengths)
     embedded = noise(len(lengths), sum(pieces), INPUT, seed=seed)
-    state = decoder(kind).start(memory)
+    state = decoder(kind).start(memory, generator=None)
     parts = []
     for piece in torch.split(embedded, pieces, 1):
         part, state = decode(kind, piece, state)
@@ -373,15 +375,16 @@ def test_rows_of_one_memory_can_change_places_without_it(kind: str) -> None:
 def test_rows_can_be_chosen_before_anything_was_read(kind: str) -> None:
     memory, rows = memory_of(LENGTHS), torch.tensor([1, 1])
     embedded = noise(2, 3, INPUT, seed=1)
-    found, _ = decode(kind, embedded, decoder(kind).start(memory).select(rows, same_memory=False))
+    start = decoder(kind).start(memory, generator=None)
+    found, _ = decode(kind, embedded, start.select(rows, same_memory=False))
     close(found, decode(kind, embedded, memory.select(rows))[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropout_happens_only_where_randomness_is_given(kind: str) -> None:
     sources = sources_of(LENGTHS)
-    embedded, start = fill(sources, INPUT, seed=0), decoder(kind).start(memory_of(LENGTHS))
-    read = noise(3, 4, INPUT, seed=1)
+    embedded, read = fill(sources, INPUT, seed=0), noise(3, 4, INPUT, seed=1)
+    start = decoder(kind).start(memory_of(LENGTHS), generator=None)
 
     def both(seed: int | None) -> Tensor:
         generator = None if seed is None else torch.Generator().manual_seed(seed)

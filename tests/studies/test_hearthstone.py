@@ -66,9 +66,9 @@ def test_both_systems_and_every_retriever_alone_are_measured_on_the_same_cards(
         low, high = row.interval["bleu_yin"]
         assert low <= row.metrics["bleu_yin"] <= high
     edited, alone = rows[-2:]
-    assert edited.config["numbering"]["reads_prototype_output"]
+    assert edited.config["numbering"]["prototypes"] == 1
     assert alone.config["retriever"] == "none"
-    assert not alone.config["numbering"]["reads_prototype_output"]
+    assert alone.config["numbering"]["prototypes"] == 0
     assert edited.parameters > alone.parameters > 0
     table = markdown_table(
         [{**row.__dict__} for row in rows], {"bleu_paper": "BLEU"}, published=PUBLISHED

@@ -18,7 +18,7 @@ from redraft.models.edit_network import EditNetworkConfig
 from redraft.retrieval.lexical import LexicalRetriever
 from redraft.training.augmentation import AugmentationConfig
 from redraft.training.loop import Report
-from redraft.training.prototypes import Draws, PrototypeSource, TopPrototypes
+from redraft.training.prototypes import Draws, PrototypeSource, TopPrototypes, everywhere
 from redraft.training.train_editor import EditorConfig, EditorTask, Judge, train_editor
 from tests.greetings import NAMES, greeting, settings
 
@@ -32,13 +32,15 @@ class NextOne(PrototypeSource):
     def __init__(self, examples: Sequence[Example], *, has_any: bool = True) -> None:
         self.examples, self.has_any = examples, has_any
 
-    def draw(self, *, seed: int) -> Draws:  # noqa: ARG002
-        shifted = [*self.examples[1:], self.examples[0]]
-        return shifted if self.has_any else [None] * len(shifted)
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:  # noqa: ARG002
+        after = [self.examples[(row + 1) % len(self.examples)] for row in rows]
+        return [[each] * self.has_any for each in after]
 
 
-def task(source: PrototypeSource, examples: Sequence[Example], **chances: float) -> EditorTask:
-    numbering = EditNumbering.learn(examples, EditNumberingConfig())
+def task(
+    source: PrototypeSource, examples: Sequence[Example], *, prototypes: int = 1, **chances: float
+) -> EditorTask:
+    numbering = EditNumbering.learn(examples, EditNumberingConfig(prototypes=prototypes))
     network = EditNetworkConfig(word_width=8, slot_width=4, width=8, heads=2)
     editor = NeuralEditor.build(numbering, network, DecodingConfig())
     none = AugmentationConfig(identity=0.0, renumbered=0.0, hidden=0.0)
@@ -66,6 +68,27 @@ def test_as_many_examples_are_their_own_prototypes_as_were_asked_for(share: floa
 def test_without_prototypes_there_is_no_identity() -> None:
     editing = task(NextOne(GREETINGS, has_any=False), GREETINGS, identity=1.0)
     assert share_of_identities(editing) == 0
+
+
+class NextTwo(NextOne):
+    """The prototypes of every example are the two after it."""
+
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:  # noqa: ARG002
+        count = len(self.examples)
+        return [[self.examples[(row + by) % count] for by in (1, 2)] for row in rows]
+
+
+def test_of_several_prototypes_all_are_read_and_the_first_gives_way_to_an_identity() -> None:
+    for identity in (0.0, 1.0):
+        editing = task(NextTwo(GREETINGS), GREETINGS, prototypes=2, identity=identity)
+        editing.batches(8, seed=0)
+        for at, row in enumerate(editing.rows):
+            numbering = editing.editor.numbering
+            first, second = (numbering.words(each[:-1], row.unknown) for each in row.sources[-2:])
+            after = [GREETINGS[(at + by) % len(GREETINGS)].y for by in (1, 2)]
+            assert second == numbering.tokenize_output(after[1])
+            expected = GREETINGS[at].y if identity else after[0]
+            assert first == numbering.tokenize_output(expected)
 
 
 def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed() -> None:
@@ -102,7 +125,7 @@ def train_it(
         if report.step == stop:
             os.kill(os.getpid(), signal.SIGINT)
 
-    source = TopPrototypes(LexicalRetriever.build(GREETINGS), GREETINGS, 3)
+    source = TopPrototypes(everywhere(LexicalRetriever.build(GREETINGS), GREETINGS), top=3)
     return train_editor(GREETINGS, source, config, judge=judge, folder=folder, observer=interrupt)
 
 

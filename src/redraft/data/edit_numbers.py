@@ -8,16 +8,20 @@ itself. Knows no model.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from redraft.config import build
 from redraft.data.example import Example, Input
 from redraft.data.numbering import tokens_of
 from redraft.data.sequences import Sequences
 from redraft.data.tokenizer import Tokenizer, split_identifier
-from redraft.data.vocabulary import END, START, UNKNOWN, Vocabulary
+from redraft.data.vocabulary import END_NUMBER, START_NUMBER, UNKNOWN_NUMBER, Vocabulary
+from redraft.errors import ConfigError
 
 LONGEST_FIELD = 128
 LONGEST_OUTPUT = 300
@@ -25,14 +29,18 @@ LONGEST_OUTPUT = 300
 
 @dataclass(frozen=True)
 class EditNumberingConfig:
-    """Which words are known, and what of a prototype is read."""
+    """Which words are known, and what is read: of how many prototypes, and of each."""
 
     min_count: int = 2
     max_written: int = 10_000
     max_read: int = 20_000
     splits_inputs: bool = True
+    prototypes: int = 1  # read side by side, none if 0; their outputs always, their inputs if told
     reads_prototype_input: bool = False
-    reads_prototype_output: bool = True
+
+    def __post_init__(self) -> None:
+        if self.prototypes < 0:
+            raise ConfigError(f"prototypes is {self.prototypes}; make it 0 (none read) or more")
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,15 @@ class Tokens:
 
 @dataclass(frozen=True)
 class EditNumbers:
-    """One edit example: the sequences that are read, the one that is written, unknown words."""
+    """One edit example: the sequences that are read, the one that is written, unknown words.
+
+    The cached outputs are those that are looked up and not read.
+    """
 
     sources: list[list[int]]
     target: list[int]
     unknown: list[str]
+    cached: list[list[int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,18 @@ class EditBatch:
     sources: list[Sequences]
     target: Sequences
     width: int  # one more than the highest number of any unknown word
+
+
+@dataclass(frozen=True)
+class Places:
+    """All places of the cached outputs, one output after the other, a start before each."""
+
+    ids: Tensor  # (B, S), padded with 0
+    ranks: Tensor  # (B, S), the rank of the output that a place is of, from 0
+
+    def to(self, device: torch.device) -> "Places":
+        """The same places on a device."""
+        return Places(self.ids.to(device), self.ranks.to(device))
 
 
 class EditNumbering:
@@ -78,38 +102,46 @@ class EditNumbering:
         self._tokenizer = Tokenizer()
 
     @classmethod
-    def learn(cls, examples: Sequence[Example], config: EditNumberingConfig) -> "EditNumbering":
-        """The numbering of the words that several of these examples share."""
+    def learn(
+        cls, examples: Sequence[Example], config: EditNumberingConfig, *, project: str = ""
+    ) -> "EditNumbering":
+        """The numbering of the words that several of these examples share.
+
+        If their meta names several projects, a word must be shared by two of these: what one
+        project alone has will be unknown in the next, and has to be copied there and here.
+        """
         numbering = cls(Vocabulary.of({}), 0, list(examples[0].x), config)
-        outputs: Counter[str] = Counter()
-        inputs: Counter[str] = Counter()
+        outputs, inputs = _Shared(), _Shared()
         for example in examples:
-            tokens = numbering.tokenize(example)
+            tokens, owner = numbering.tokenize(example), example.meta.get(project)
             # a name that one example has in x and in y is no word that others could use
-            outputs.update(set(tokens.output))
-            inputs.update({token for field in tokens.fields for token in field})
-        written = _frequent(outputs, config.min_count, config.max_written)
-        read = _frequent(inputs, config.min_count, config.max_read)
+            outputs.count(set(tokens.output), owner)
+            inputs.count({token for field in tokens.fields for token in field}, owner)
+        written = outputs.frequent(config.min_count, config.max_written)
+        read = inputs.frequent(config.min_count, config.max_read)
         only_read = {word: count for word, count in read.items() if word not in written}
         vocabulary = Vocabulary.of(written | only_read)
         return cls(vocabulary, len(vocabulary) - len(only_read), list(examples[0].x), config)
 
     @property
     def roles(self) -> int:
-        """How many sequences are read: the fields of x, those of x', and y'."""
-        fields = len(self.fields)
-        return (
-            fields + fields * self.config.reads_prototype_input + self.config.reads_prototype_output
-        )
+        """How many sequences are read: the fields of x and, of each prototype, those of x', y'."""
+        return len(self.fields) + self.config.prototypes * self._roles_of_prototype
+
+    @property
+    def _roles_of_prototype(self) -> int:
+        return len(self.fields) * self.config.reads_prototype_input + 1
+
+    def prototype_of(self, role: int) -> int | None:
+        """The prototype that a sequence belongs to, from 0; None for the fields of x."""
+        own = len(self.fields)
+        return None if role < own else (role - own) // self._roles_of_prototype
 
     @property
     def copyable(self) -> list[bool]:
-        """Of each sequence whether words are copied from it: y' and the fields of x."""
-        fields = len(self.fields)
-        return [
-            role < fields or (self.config.reads_prototype_output and role == self.roles - 1)
-            for role in range(self.roles)
-        ]
+        """Of each sequence whether words are copied from it: every y' and the fields of x."""
+        of_prototype = [*[False] * (self._roles_of_prototype - 1), True]
+        return [*[True] * len(self.fields), *of_prototype * self.config.prototypes]
 
     def tokenize(self, example: Example) -> Tokens:
         """The tokens of an example."""
@@ -137,36 +169,33 @@ class EditNumbering:
     def number(
         self,
         x: Sequence[Sequence[str]],
-        prototypes: Sequence[Tokens | None],
+        groups: Sequence[Sequence[Tokens]],
         output: Sequence[str] = (),
         *,
         hidden: Collection[str] = (),
+        cached: Sequence[Sequence[str]] = (),
     ) -> list[EditNumbers]:
-        """An edit example for each prototype of an input; all name unknown words alike.
+        """An edit example for each group of prototypes of an input; all name unknown words alike.
 
         Hidden words count as unknown: what is often copied in training must be copied.
         """
         numbers = _Numbers(self.vocabulary, hidden)
-        end = numbers.known(END)
-        read = [[*numbers.all(field), end] for field in x]
-        sources = [
-            read + self._prototype_sources(prototype, numbers, end) for prototype in prototypes
-        ]
+        read = [[*numbers.all(field), END_NUMBER] for field in x]
+        sources = [read + self._prototype_sources(group, numbers) for group in groups]
+        # the output comes last: a draft numbers its new words when all others have their numbers
+        looked_up = [[*numbers.all(each[:LONGEST_OUTPUT]), END_NUMBER] for each in cached]
         cut = output[:LONGEST_OUTPUT]
-        target = [numbers.known(START), *map(numbers.known, cut)]
-        target += [end] * (len(cut) == len(output))
-        return [EditNumbers(each, target, list(numbers.unknown)) for each in sources]
+        target = [START_NUMBER, *numbers.all(cut), *[END_NUMBER] * (len(cut) == len(output))]
+        unknown = list(numbers.unknown)
+        return [EditNumbers(each, target, unknown, looked_up) for each in sources]
 
-    def _prototype_sources(
-        self, prototype: Tokens | None, numbers: "_Numbers", end: int
-    ) -> list[list[int]]:
-        fields = prototype.fields if prototype else [[]] * len(self.fields)
-        output = prototype.output if prototype else []
+    def _prototype_sources(self, group: Sequence[Tokens], numbers: "_Numbers") -> list[list[int]]:
         sources = []
-        if self.config.reads_prototype_input:
-            sources += [[*numbers.all(field), end] for field in fields]
-        if self.config.reads_prototype_output:
-            sources.append([*numbers.all(output[:LONGEST_OUTPUT]), end])
+        nothing = Tokens([[]] * len(self.fields), [])
+        for prototype in (*group, *[nothing] * self.config.prototypes)[: self.config.prototypes]:
+            if self.config.reads_prototype_input:
+                sources += [[*numbers.all(field), END_NUMBER] for field in prototype.fields]
+            sources.append([*numbers.all(prototype.output[:LONGEST_OUTPUT]), END_NUMBER])
         return sources
 
     def batch(self, rows: Sequence[EditNumbers]) -> EditBatch:
@@ -175,6 +204,15 @@ class EditNumbering:
         unknown = max(len(row.unknown) for row in rows)
         target = Sequences.pad([row.target for row in rows])
         return EditBatch(sources, target, len(self.vocabulary) + unknown)
+
+    def places(self, rows: Sequence[EditNumbers]) -> Places:
+        """The places of the cached outputs of edit examples."""
+        ids = [[number for each in row.cached for number in (START_NUMBER, *each)] for row in rows]
+        ranks = [
+            [rank for rank, each in enumerate(row.cached) for _ in range(1 + len(each))]
+            for row in rows
+        ]
+        return Places(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
 
     def words(self, numbers: Iterable[int], unknown: Sequence[str]) -> list[str]:
         """The tokens with these numbers."""
@@ -208,28 +246,46 @@ class _Numbers:
         self.unknown: dict[str, int] = {}
 
     def all(self, tokens: Iterable[str]) -> list[int]:
-        """The numbers of tokens that are read: an unknown word gets the next free one."""
+        """The numbers of tokens: an unknown word gets the next free one."""
         numbers = []
         for token in tokens:
             number = self.known(token)
-            if number == _UNKNOWN_NUMBER:
+            if number == UNKNOWN_NUMBER:
                 number = len(self.vocabulary) + len(self.unknown)
                 self.unknown[token] = number
             numbers.append(number)
         return numbers
 
     def known(self, token: str) -> int:
-        """The number of a token; that of the unknown token if it was never read."""
+        """The number of a token; that of the unknown token if it was never met."""
         if token in self.unknown:
             return self.unknown[token]
         if token in self.hidden:
-            return _UNKNOWN_NUMBER
+            return UNKNOWN_NUMBER
         return self.vocabulary.number(token)
 
 
-_UNKNOWN_NUMBER = Vocabulary.of({}).number(UNKNOWN)
+class _Shared:
+    """How many examples have each word, and whether they are of several projects."""
 
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.first: dict[str, Any] = {}
+        self.several: set[str] = set()
+        self.projects: set[Any] = set()
 
-def _frequent(counts: Mapping[str, int], min_count: int, most: int) -> dict[str, int]:
-    ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    return dict([entry for entry in ranked if entry[1] >= min_count][:most])
+    def count(self, words: Collection[str], project: Any) -> None:
+        """Count the words of one example."""
+        self.counts.update(words)
+        self.projects.add(project)
+        for word in words:
+            if self.first.setdefault(word, project) != project:
+                self.several.add(word)
+
+    def frequent(self, min_count: int, most: int) -> dict[str, int]:
+        """The words that most examples have, and how many, ties by spelling."""
+        shared = self.several if len(self.projects) > 1 else self.counts
+        ranked = sorted(self.counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        return dict(
+            [(w, count) for w, count in ranked if count >= min_count and w in shared][:most]
+        )

@@ -13,6 +13,8 @@ PAD, UNKNOWN, START, END = "<pad>", "<unk>", "<s>", "</s>"
 SPECIAL = (PAD, UNKNOWN, START, END)
 """Always the first four. No tokenizer makes them: its words hold no punctuation."""
 
+PAD_NUMBER, UNKNOWN_NUMBER, START_NUMBER, END_NUMBER = range(len(SPECIAL))
+
 
 @dataclass(frozen=True)
 class Vocabulary:

@@ -2,15 +2,19 @@
 
 After a prefix each prototype weighs p_ret times the likelihood that it gave the prefix. The
 tokens' mixtures then multiply to the mixture of whole sequences: one walk serves completion and
-prediction, and its log-probabilities are those of the sum.
+prediction, and its log-probabilities are those of the sum. An n-gram cache is one expert more.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from redraft.data.edit_numbers import Places
+from redraft.data.vocabulary import UNKNOWN_NUMBER
 from redraft.models.edit_network import EditNetwork, EditState
+from redraft.models.ngram_cache import CacheState, NoCache
 
 
 @dataclass(frozen=True)
@@ -20,32 +24,56 @@ class MixtureState:
     network: EditState
     weights: Tensor  # (R, P), logarithms, normalised
     coming: Tensor  # (R, P, W), what each expects next; empty before anything was read
+    cache: CacheState
 
 
 class Mixture:
     """A walk over the outputs of an input, its prototypes mixed."""
 
-    def __init__(self, network: EditNetwork) -> None:
+    def __init__(self, network: EditNetwork, cache: NoCache) -> None:
         self.network = network
+        self.cache = cache
 
-    def start(self, state: EditState, weights: Tensor) -> MixtureState:
+    def start(self, state: EditState, weights: Tensor, places: Places) -> MixtureState:
         """The state before the first token; weights (R, P) are the logarithms of p_ret."""
         nothing = weights.new_zeros(*weights.shape, 0)
-        return MixtureState(state, weights.log_softmax(1), nothing)
+        return MixtureState(state, weights.log_softmax(1), nothing, self.cache.begin(places))
 
     def advance(self, state: MixtureState, tokens: Tensor) -> tuple[Tensor, MixtureState]:
         """Read tokens (R, T): log-probabilities of the next one (R, W), and the state."""
+        mixed, after = self.edit(state, tokens)
+        cache = self.cache.read(state.cache, tokens)
+        return self.cache.mix(mixed, cache), replace(after, cache=cache)
+
+    def edit(self, state: MixtureState, tokens: Tensor) -> tuple[Tensor, MixtureState]:
+        """The same without the cache, whose state is left as it was."""
         rows, count = state.weights.shape
         repeated = tokens.repeat_interleave(count, 0)
         read, after = self.network.read(state.network, repeated)
         if count == 1:
             expected = self.network.next_tokens(read.last(), after)[:, 0]
-            return expected, MixtureState(after, state.weights, state.coming)
+            return expected, replace(state, network=after)
         each = self.network.next_tokens(read, after).view(rows, count, tokens.shape[1], -1)
         weights = self._weigh(state, each, tokens)
         coming = each[:, :, -1]
         mixed = (weights[:, :, None] + coming).logsumexp(1)
-        return mixed, MixtureState(after, weights, coming)
+        return mixed, replace(state, network=after, weights=weights, coming=coming)
+
+    def follow(self, state: MixtureState, tokens: Tensor) -> Iterator[tuple[Tensor, CacheState]]:
+        """After each of the tokens (R, T): what the prototypes expect (R, W), and the cache."""
+        cache = state.cache
+        for at, expected in enumerate(self._expect_each(state, tokens)):
+            cache = self.cache.read(cache, tokens[:, at : at + 1])
+            yield expected, cache
+
+    def _expect_each(self, state: MixtureState, tokens: Tensor) -> Iterator[Tensor]:
+        if state.weights.shape[1] == 1:  # all positions at once
+            read, after = self.network.read(state.network, tokens)
+            yield from self.network.next_tokens(read, after).unbind(1)
+            return
+        for at in range(tokens.shape[1]):
+            expected, state = self.edit(state, tokens[:, at : at + 1])
+            yield expected
 
     def _weigh(self, state: MixtureState, each: Tensor, tokens: Tensor) -> Tensor:
         """The weights (R, P) after the tokens: what each prototype expected of them counts."""
@@ -54,7 +82,7 @@ class Mixture:
             weights = weights + _chosen(state.coming, tokens[:, 0])
         for at in range(1, tokens.shape[1]):
             weights = weights + _chosen(each[:, :, at - 1], tokens[:, at])
-        # a token that no prototype expected leaves them with the same weight, fillers with none
+        # a token that others expected leaves a prototype with hardly any weight, fillers with none
         least = torch.where(state.weights.isneginf(), -torch.inf, _LEAST)
         return torch.maximum(weights, least).log_softmax(1)
 
@@ -63,7 +91,10 @@ class Mixture:
         count = state.weights.shape[1]
         inner = (rows[:, None] * count + torch.arange(count, device=rows.device)).reshape(-1)
         return MixtureState(
-            self.network.select(state.network, inner), state.weights[rows], state.coming[rows]
+            self.network.select(state.network, inner),
+            state.weights[rows],
+            state.coming[rows],
+            state.cache.select(rows),
         )
 
 
@@ -71,5 +102,10 @@ _LEAST = -1e9
 
 
 def _chosen(expected: Tensor, tokens: Tensor) -> Tensor:
-    """The log-probability of each row's token (R,) under each prototype (R, P, W): (R, P)."""
-    return expected.gather(2, tokens[:, None, None].expand(-1, expected.shape[1], 1))[:, :, 0]
+    """The log-probability of each row's token (R,) under each prototype (R, P, W): (R, P).
+
+    A token that no prototype expects, such as a new word, counts as the unknown token.
+    """
+    found = expected.gather(2, tokens[:, None, None].expand(-1, expected.shape[1], 1))[:, :, 0]
+    is_lost = found.isneginf().all(1, keepdim=True)
+    return torch.where(is_lost, expected[:, :, UNKNOWN_NUMBER], found)

@@ -14,11 +14,17 @@ import torch
 from torch import Tensor
 
 from redraft.data.edit_numbers import LONGEST_OUTPUT, EditNumbering
-from redraft.data.vocabulary import END, PAD, START, UNKNOWN
+from redraft.data.vocabulary import (
+    END_NUMBER,
+    PAD_NUMBER,
+    START_NUMBER,
+    UNKNOWN_NUMBER,
+)
 from redraft.editing.beam_search import SearchConfig, beam_search
 from redraft.editing.completion import Completion, continuation, readable_prefix
 from redraft.editing.draft import Draft
 from redraft.editing.mixture import Mixture, MixtureState
+from redraft.editing.question import Question
 from redraft.retrieval.prototype import Prototype
 
 LONGEST_LINE = 20
@@ -31,6 +37,15 @@ makes it less likely."""
 A_LETTER = math.log(1 / 20)
 """The chance of each letter of a word that is not known: half a known word is rarely all of it."""
 
+BARRED = (PAD_NUMBER, UNKNOWN_NUMBER, START_NUMBER)
+"""Tokens that are never produced."""
+
+SPARE = 64
+"""Words of the output that no source has and that are told from one another."""
+
+TELLING = 3
+"""Words that must agree before a place for its output to count as the source."""
+
 _KEPT = 16
 """States that are kept: enough to take back what was typed last."""
 
@@ -39,16 +54,29 @@ _STRIDE = 100
 
 
 class Words:
-    """The words of one question by their numbers: the vocabulary's, and those it lacks."""
+    """The words of one question by their numbers: the vocabulary's, and those it lacks.
+
+    The numbers of empty words, which come last, are free for the new ones of a prefix.
+    """
 
     def __init__(self, numbering: EditNumbering, unknown: Sequence[str]) -> None:
         self.numbering = numbering
-        self.unknown = unknown
+        self.unknown = list(unknown)
         self._size = len(numbering.vocabulary)
-        self._own = {word: self._size + at for at, word in enumerate(unknown)}
+        self._given = {word: self._size + at for at, word in enumerate(unknown) if word}
+        self._own = self._given
+
+    def read(self, prefix: Sequence[str]) -> list[int]:
+        """The numbers of a prefix; those that new words of an earlier one had are free again."""
+        self._own = dict(self._given)
+        for token in prefix:
+            if self.number(token) == UNKNOWN_NUMBER and len(self._own) < len(self.unknown):
+                self.unknown[len(self._own)] = token
+                self._own[token] = self._size + len(self._own)
+        return [self.number(token) for token in prefix]
 
     def number(self, token: str) -> int:
-        """The number of a token; that of the unknown token if no source has it."""
+        """The number of a token; that of the unknown token if it has none."""
         return self._own.get(token, self.numbering.vocabulary.number(token))
 
     def tokens(self, numbers: Sequence[int]) -> list[str]:
@@ -77,7 +105,7 @@ class _Branch:
 
     @property
     def likeliest(self) -> int:
-        """The prototype that weighs most after what was read."""
+        """The group of prototypes that weighs most after what was read."""
         return int(self.state.weights[0].argmax())
 
 
@@ -89,16 +117,16 @@ class NeuralDraft(Draft):
         walk: Mixture,
         start: MixtureState,
         words: Words,
-        prototypes: Sequence[Prototype | None],
+        question: Question,
     ) -> None:
         self.walk = walk
         self.words = words
-        self.prototypes = prototypes
+        self.question = question
         self._nothing = start
+        self._owners: list[int] = words.numbering.places(question.edits[:1]).ranks[0].tolist()
         self._read: OrderedDict[tuple[int, ...], tuple[Tensor, MixtureState]] = OrderedDict()
-        self._stops = [words.number(END), words.number("\n")]
-        barred = [words.number(token) for token in (PAD, UNKNOWN, START)]
-        self._barred = torch.tensor(barred, device=start.weights.device)
+        self._stops = [END_NUMBER, words.number("\n")]
+        self._barred = torch.tensor(BARRED, device=start.weights.device)
 
     @torch.inference_mode()
     def complete(self, prefix: str, k: int = 5) -> list[Completion]:
@@ -114,17 +142,29 @@ class NeuralDraft(Draft):
             for first, line in zip(firsts, self._lines(branch, firsts), strict=True):
                 words = self.words.tokens(line)
                 text = continuation(prefix, branch.settled, words)
-                texts[at * width + first] = "".join(words[:1]), text, branch.likeliest
+                source = self._source(branch, first)
+                texts[at * width + first] = "".join(words[:1]), text, source
         return [
-            Completion(token, text, log_prob, self.prototypes[likeliest])
+            Completion(token, text, log_prob, source)
             for each, log_prob in zip(chosen, best.values.tolist(), strict=False)
-            for token, text, likeliest in [texts[each]]
+            for token, text, source in [texts[each]]
         ]
+
+    def _source(self, branch: _Branch, token: int) -> Prototype | None:
+        """The example that a token comes from: where its context is found again, or that is read.
+
+        Of the cached outputs the one with the longest match counts, the nearest of equals.
+        """
+        cache, owners = branch.state.cache, self._owners
+        matches = torch.where(cache.ids[0] == token, cache.matches[0], 0)[: len(owners)]
+        if len(matches) and matches.max() >= TELLING:
+            return self.question.cached[owners[int(matches.argmax())]]
+        return next(iter(self.question.groups[branch.likeliest]), None)
 
     def _branches(self, typed: Sequence[str]) -> list[_Branch]:
         """The last word is whole, or the beginning of a longer one: the chances sum to one."""
         forgotten = max(0, -(-(len(typed) - LONGEST_OUTPUT) // _STRIDE) * _STRIDE)
-        numbers = [self.words.number(token) for token in typed[forgotten:]]
+        numbers = self.words.read(typed[forgotten:])
         log_probs, state = self._after(numbers)
         after = log_probs.index_fill(0, self._barred, -torch.inf)
         longer = self.words.longer(typed[-1]) if typed else []
@@ -132,8 +172,8 @@ class NeuralDraft(Draft):
             return [_Branch(typed, state, after)]
         before, earlier = self._after(numbers[:-1])
         # a word that can be neither written nor copied is the unknown token, letter by letter
-        unknown = before[self.words.number(UNKNOWN)] + A_LETTER * len(typed[-1])
-        known = before[numbers[-1]] if numbers[-1] != self.words.number(UNKNOWN) else unknown
+        unknown = before[UNKNOWN_NUMBER] + A_LETTER * len(typed[-1])
+        known = before[numbers[-1]] if numbers[-1] != UNKNOWN_NUMBER else unknown
         whole = torch.maximum(known, unknown)
         within = torch.full_like(before, -torch.inf)
         within[longer] = before[longer]
@@ -145,7 +185,7 @@ class NeuralDraft(Draft):
 
     def _after(self, numbers: Sequence[int]) -> tuple[Tensor, MixtureState]:
         """Log-probabilities (W,) of the token after these, and the state: what is new is read."""
-        read = (self.words.number(START), *numbers)
+        read = (START_NUMBER, *numbers)
         if read not in self._read:
             known = next((each for each in _beginnings(read) if each in self._read), ())
             state = self._read[known][1] if known else self._nothing

@@ -8,52 +8,45 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 from redraft import config as settings
 from redraft.artifact import Artifact
-from redraft.data.edit_numbers import EditBatch, EditNumbering, EditNumbers
+from redraft.data.edit_numbers import EditBatch, EditNumbering, EditNumbers, Tokens
 from redraft.data.example import Input
-from redraft.data.tokenizer import spell
-from redraft.data.vocabulary import END, PAD, START, UNKNOWN
-from redraft.editing.beam_search import Hypothesis, SearchConfig, beam_search
+from redraft.data.vocabulary import END_NUMBER, START_NUMBER
+from redraft.editing.beam_search import SearchConfig, beam_search
 from redraft.editing.candidate import Candidate
-from redraft.editing.confidence import Confidence, features_of
+from redraft.editing.confidence import Confidence
 from redraft.editing.editor import Editor
+from redraft.editing.explanation import explain
 from redraft.editing.mixture import Mixture, MixtureState
-from redraft.editing.neural_draft import NeuralDraft, Words
-from redraft.editing.provenance import Origin, TracedToken
+from redraft.editing.neural_draft import BARRED, SPARE, NeuralDraft, Words
+from redraft.editing.question import Question
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
+from redraft.models.ngram_cache import NgramCache, NoCache
 from redraft.retrieval.prototype import Prototype
 
 BATCH = 32
 """Inputs that are decoded at once."""
 
+_MOST_TOKENIZED = 20_000
+"""Prototypes whose tokens are kept."""
+
 
 @dataclass(frozen=True)
 class DecodingConfig:
-    """How an output is searched for, and among how many prototypes it is mixed.
+    """How an output is searched for, and what it is mixed from.
 
-    A `max_length` of 0 is set by training: somewhat more than the longest output.
+    `prototypes`: how many distributions are mixed, each of another prototype, or of as many as are
+    read at once. `cached`: in how many of the nearest outputs the last words are looked up. A
+    `max_length` of 0 is set by training: somewhat more than the longest output.
     """
 
     beam_size: int = 5
     length_penalty: float = 1.0
     max_length: int = 0
     prototypes: int = 1
-
-
-@dataclass(frozen=True)
-class _Question:
-    """An input, its prototypes, and the edit example that each of them makes."""
-
-    prototypes: Sequence[Prototype | None]
-    edits: list[EditNumbers]
-
-    @property
-    def unknown(self) -> list[str]:
-        """The unknown words of the input and of all prototypes."""
-        return max((edit.unknown for edit in self.edits), key=len)
+    cached: int = 0
 
 
 class NeuralEditor(Editor):
@@ -67,14 +60,14 @@ class NeuralEditor(Editor):
         network: EditNetwork,
         decoding: DecodingConfig,
         confidence: Confidence | None = None,
+        cache: NgramCache | None = None,
     ) -> None:
         self.numbering = numbering
         self.network = network
         self.decoding = decoding
         self.confidence = confidence
-        known = numbering.vocabulary.number
-        self._start, self._end = known(START), known(END)
-        self._barred = [known(token) for token in (PAD, UNKNOWN, START)]
+        self.cache = cache
+        self._tokenized: dict[str, Tokens] = {}
 
     @classmethod
     def build(
@@ -87,19 +80,26 @@ class NeuralEditor(Editor):
             fields=len(numbering.fields),
             copyable=tuple(numbering.copyable),
         )
-        return cls(numbering, EditNetwork(sizes, config), decoding)
+        network = EditNetwork(sizes, config)
+        network.expect_words(numbering.vocabulary.counts[: numbering.written])
+        return cls(numbering, network, decoding)
 
     def with_decoding(self, decoding: DecodingConfig) -> "NeuralEditor":
         """The same editor that searches in another way."""
-        return NeuralEditor(self.numbering, self.network, decoding, self.confidence)
+        return NeuralEditor(self.numbering, self.network, decoding, self.confidence, self.cache)
 
     def with_confidence(self, confidence: Confidence) -> "NeuralEditor":
         """The same editor that knows how often it is right."""
-        return NeuralEditor(self.numbering, self.network, self.decoding, confidence)
+        return NeuralEditor(self.numbering, self.network, self.decoding, confidence, self.cache)
+
+    def with_cache(self, cache: NgramCache | None) -> "NeuralEditor":
+        """The same editor that looks up what followed the same words in other outputs."""
+        return NeuralEditor(self.numbering, self.network, self.decoding, self.confidence, cache)
 
     def wants(self, k: int) -> int:  # noqa: ARG002
-        """As many prototypes as are mixed, however many candidates are asked for."""
-        return self.decoding.prototypes
+        """As many prototypes as are read or looked up, however many candidates are asked for."""
+        read = self.decoding.prototypes * self.numbering.config.prototypes
+        return max(read, self.decoding.cached if self.cache else 0)
 
     def batch(self, rows: Sequence[EditNumbers]) -> EditBatch:
         """Edit examples as tensors on the network's device."""
@@ -118,7 +118,7 @@ class NeuralEditor(Editor):
         generator: torch.Generator | None = None,
     ) -> list[list[Candidate]]:
         """The likeliest outputs for each input or, with a generator, outputs drawn at random."""
-        questions = [self._question(x, found) for x, found in zip(inputs, prototypes, strict=True)]
+        questions = [self.question(x, found) for x, found in zip(inputs, prototypes, strict=True)]
         order = sorted(range(len(questions)), key=lambda at: _length(questions[at]))
         answers: list[list[Candidate]] = [[] for _ in questions]
         for start in range(0, len(order), BATCH):
@@ -128,117 +128,75 @@ class NeuralEditor(Editor):
                 answers[at] = candidates
         return answers
 
-    def _question(self, x: Input, found: Sequence[Prototype]) -> _Question:
-        prototypes: list[Prototype | None] = list(found[: self.decoding.prototypes]) or [None]
-        tokens = [self.numbering.tokenize(each.example) if each else None for each in prototypes]
-        return _Question(
-            prototypes, self.numbering.number(self.numbering.tokenize_input(x), tokens)
+    def question(
+        self, x: Input, found: Sequence[Prototype], output: Sequence[str] = (), *, spare: int = 0
+    ) -> Question:
+        """An input and its prototypes in numbers; the tokens of its output, where it is known."""
+        numbering, decoding = self.numbering, self.decoding
+        size = numbering.config.prototypes
+        read = found[: size * decoding.prototypes]
+        groups = [read[at : at + size] for at in range(0, len(read), size or 1)] or [[]]
+        cached = found[: decoding.cached] if self.cache else []
+        edits = numbering.number(
+            numbering.tokenize_input(x),
+            [[self._tokens(each) for each in group] for group in groups],
+            output,
+            cached=[self._tokens(each).output for each in cached],
         )
+        unknown = [*edits[0].unknown, *[""] * spare]
+        return Question(groups, cached, [replace(each, unknown=unknown) for each in edits])
+
+    def _tokens(self, prototype: Prototype) -> Tokens:
+        """The tokens of a prototype, kept: the nearest examples are asked for again and again."""
+        identity = prototype.example.identity
+        if identity not in self._tokenized:
+            if len(self._tokenized) >= _MOST_TOKENIZED:
+                self._tokenized.clear()
+            self._tokenized[identity] = self.numbering.tokenize(prototype.example)
+        return self._tokenized[identity]
 
     def _search(
-        self, questions: Sequence[_Question], k: int, generator: torch.Generator | None
+        self, questions: Sequence[Question], k: int, generator: torch.Generator | None
     ) -> list[list[Candidate]]:
-        walk, state = self._start_walk(questions)
+        walk, state = self.start_walk(questions)
         decoding = self.decoding
         size = k if generator else max(k, decoding.beam_size)
         search = SearchConfig(size, decoding.max_length, decoding.length_penalty)
-        first = torch.full((len(questions),), self._start, device=state.weights.device)
         found = beam_search(
             walk,
             state,
             search,
-            first=first,
-            stops=[self._end],
-            barred=self._barred,
+            first=torch.full((len(questions),), START_NUMBER, device=state.weights.device),
+            stops=[END_NUMBER],
+            barred=BARRED,
             generator=generator,
         )
         kept = [
             (question, hypotheses[:k])
             for question, hypotheses in zip(questions, found, strict=True)
         ]
-        return self._explain(kept)
+        return explain(self, kept)
 
-    def _start_walk(self, questions: Sequence[_Question]) -> tuple[Mixture, MixtureState]:
+    def start_walk(self, questions: Sequence[Question]) -> tuple[Mixture, MixtureState]:
         """The walk over the outputs of some questions; where prototypes lack, one fills in."""
         count = max(len(question.edits) for question in questions)
         rows, weights = [], []
         for question in questions:
             missing = count - len(question.edits)
             rows += question.edits + question.edits[:1] * missing
-            weights.append(_log_weights(question.prototypes) + [-math.inf] * missing)
-        walk = Mixture(self.network)
+            weights.append(question.log_weights + [-math.inf] * missing)
+        walk = Mixture(self.network, self.cache or NoCache())
         state = self.network.encode(self.batch(rows), generator=None)
-        return walk, walk.start(state, torch.tensor(weights, device=state.prepared.device))
-
-    def _explain(
-        self, found: Sequence[tuple[_Question, Sequence[Hypothesis]]]
-    ) -> list[list[Candidate]]:
-        """Candidates with the prototype that made each likeliest, and the origin of each token."""
-        rows = [
-            replace(edit, target=[self._start, *hypothesis.tokens], unknown=question.unknown)
-            for question, hypotheses in found
-            for hypothesis in hypotheses
-            for edit in question.edits
-        ]
-        if not rows:
-            return [[] for _ in found]
-        batch = self.batch(rows)
-        origins = self.network.origins(batch)  # (rows, T, 1+R)
-        likelihoods = (origins.logsumexp(2) * batch.target.mask[:, 1:]).sum(1).tolist()
-        answers, at = [], 0
-        for question, hypotheses in found:
-            candidates: dict[str, Candidate] = {}
-            for hypothesis in hypotheses:
-                count = len(question.edits)
-                joint = [
-                    likelihood + weight
-                    for likelihood, weight in zip(
-                        likelihoods[at : at + count], _log_weights(question.prototypes), strict=True
-                    )
-                ]
-                best = joint.index(max(joint))
-                candidate = self._candidate(question, hypothesis, best, origins[at + best])
-                candidates.setdefault(candidate.output, candidate)
-                at += count
-            answers.append(list(candidates.values()))
-        return answers
-
-    def _candidate(
-        self, question: _Question, hypothesis: Hypothesis, best: int, origins: Tensor
-    ) -> Candidate:
-        numbers = [each for each in hypothesis.tokens if each != self._end]
-        texts = spell(self.numbering.words(numbers, question.unknown))
-        names = self._origin_names()
-        sources = origins[: len(texts)].argmax(1).tolist()
-        provenance = tuple(
-            TracedToken(text, names[source]) for text, source in zip(texts, sources, strict=True)
-        )
-        prototype = question.prototypes[best]
-        candidate = Candidate(
-            "".join(texts),
-            hypothesis.score,
-            prototype,
-            log_prob=hypothesis.log_prob,
-            provenance=provenance,
-        )
-        if self.confidence is None:
-            return candidate
-        confidence = self.confidence.of([features_of_candidate(candidate)])[0]
-        return replace(candidate, confidence=float(confidence))
-
-    def _origin_names(self) -> list[Origin]:
-        """What each column of the network's origins stands for."""
-        fields, roles = len(self.numbering.fields), self.numbering.roles
-        return ["generated", *(["input"] * fields), *(["prototype"] * (roles - fields))]  # type: ignore[list-item]
+        device = state.prepared.device
+        places = self.numbering.places([question.edits[0] for question in questions]).to(device)
+        return walk, walk.start(state, torch.tensor(weights, device=device), places)
 
     @torch.inference_mode()
     def begin(self, x: Input, prototypes: Sequence[Prototype]) -> NeuralDraft:
         """A draft from these prototypes, which are encoded here and not again."""
-        question = self._question(x, prototypes)
-        walk, state = self._start_walk([question])
-        return NeuralDraft(
-            walk, state, Words(self.numbering, question.unknown), question.prototypes
-        )
+        question = self.question(x, prototypes, spare=SPARE)
+        walk, state = self.start_walk([question])
+        return NeuralDraft(walk, state, Words(self.numbering, question.unknown), question)
 
     def save(self, folder: Path) -> None:
         """Write vocabulary, settings and weights."""
@@ -249,6 +207,8 @@ class NeuralEditor(Editor):
         (folder / "editor.json").write_text(text, encoding="utf-8")
         if self.confidence:
             self.confidence.save(folder / "confidence.json")
+        if self.cache:
+            save_file(self.cache.state_dict(), folder / "cache.safetensors")
 
     @classmethod
     def load(cls, artifact: Artifact) -> "NeuralEditor":
@@ -263,20 +223,14 @@ class NeuralEditor(Editor):
         editor = cls.build(numbering, network, decoding)
         editor.network.load_state_dict(load_file(artifact.path("weights.safetensors")))
         editor.network.eval()
+        if "cache.safetensors" in artifact.files:
+            cache = NgramCache()
+            cache.load_state_dict(load_file(artifact.path("cache.safetensors")))
+            editor = editor.with_cache(cache)
         if "confidence.json" not in artifact.files:
             return editor
         return editor.with_confidence(Confidence.load(artifact.path("confidence.json")))
 
 
-def features_of_candidate(candidate: Candidate) -> list[float]:
-    """What a confidence is read from."""
-    distance = candidate.prototype.distance if candidate.prototype else None
-    return features_of(candidate.log_prob or 0.0, len(candidate.provenance) + 1, distance)
-
-
-def _length(question: _Question) -> int:
+def _length(question: Question) -> int:
     return sum(map(len, question.edits[0].sources))
-
-
-def _log_weights(prototypes: Sequence[Prototype | None]) -> list[float]:
-    return [prototype.log_weight if prototype else 0.0 for prototype in prototypes]

@@ -19,14 +19,16 @@ class Attended:
         """Those of some rows."""
         return Attended(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
-    def join(self, later: "Attended") -> "Attended":
+    def join(self, *later: "Attended") -> "Attended":
         """These, and later ones after them."""
-        keys = torch.cat([self.keys, later.keys], dim=2)
-        return Attended(keys, torch.cat([self.values, later.values], dim=2))
+        keys = torch.cat([self.keys, *(each.keys for each in later)], dim=2)
+        return Attended(keys, torch.cat([self.values, *(each.values for each in later)], dim=2))
 
 
 def rotate(vectors: Tensor, places: Tensor | None) -> Tensor:
-    """Vectors (B, H, T, D) turned in their planes by angles that grow with the place (T,).
+    """Vectors (B, H, T, D) turned in their planes by angles that grow with the place.
+
+    Places are (T,), or (B, T) where each row has its own.
 
     The product of two turned vectors depends on how far apart their places are, and on nothing
     else of them (Su et al. 2021): what stands a few tokens back looks alike everywhere.
@@ -35,8 +37,10 @@ def rotate(vectors: Tensor, places: Tensor | None) -> Tensor:
         return vectors
     half = vectors.shape[3] // 2
     steps = torch.arange(half, device=vectors.device) / half
-    angles = places.to(vectors.device)[:, None] * torch.exp(-math.log(_SLOWEST) * steps)
-    cosine, sine = angles.cos(), angles.sin()  # (T, D/2)
+    angles = places.to(vectors.device)[..., None] * torch.exp(-math.log(_SLOWEST) * steps)
+    if places.dim() == 2:
+        angles = angles[:, None]  # the same for all heads
+    cosine, sine = angles.cos(), angles.sin()  # (T, D/2) or (B, 1, T, D/2)
     left, right = vectors[..., :half], vectors[..., half:]
     return torch.cat([left * cosine - right * sine, right * cosine + left * sine], dim=3)
 
@@ -56,7 +60,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def project(self, memory: Tensor, places: Tensor | None = None) -> Attended:
-        """Keys and values of a memory (B, S, M), the keys turned by their places (S,)."""
+        """Keys and values of a memory (B, S, M), the keys turned by their places."""
         keys, values = self.key_value(memory).chunk(2, dim=2)
         return Attended(rotate(self._split(keys), places), self._split(values))
 
@@ -69,7 +73,7 @@ class Attention(nn.Module):
     ) -> Tensor:
         """What each state (B, T, D) gathers; the mask broadcasts to (B, H, T, S).
 
-        Where keys were turned by their places, the queries must be turned by theirs (T,).
+        Where keys were turned by their places, the queries must be turned by theirs.
         """
         queries = rotate(self._split(self.query(states)), places)
         gathered = functional.scaled_dot_product_attention(

@@ -54,13 +54,10 @@ class PositionalCopying(Copying):
 
     def _numbers(self, sources: Sources) -> Tensor:
         """The number of each place's copy token, from 1; 0 where there is none: (B, S)."""
-        columns, start = [], 1
-        for width, limit in zip(sources.widths, self.limits, strict=True):
-            places = torch.arange(width)
-            columns.append(torch.where(places < limit, places + start, 0))
-            start += limit
-        numbers = torch.cat(columns).to(sources.ids.device)
-        return torch.where(sources.copyable, numbers, 0)
+        limits = torch.tensor(self.limits, device=sources.ids.device)
+        before = limits.cumsum(0) - limits  # copy tokens of the sources before each
+        has_number = sources.copyable & (sources.places < limits[sources.roles])
+        return torch.where(has_number, sources.places + before[sources.roles] + 1, 0)
 
     def prepare(self, memory: Memory) -> Tensor:
         """The number of each place's copy token."""
@@ -83,9 +80,8 @@ class PointerCopying(Copying):
         self.key = nn.Linear(memory_width, width, bias=False)
 
     def slots_of(self, ids: Tensor, sources: Sources) -> Tensor:  # noqa: ARG002
-        """The number of an unknown word; known words need none."""
-        slots = (ids - self.known + 1).clamp(min=0)
-        return torch.where(slots <= self.slots, slots, 0)
+        """The number of an unknown word; known words need none, and many share what there are."""
+        return torch.where(ids < self.known, 0, (ids - self.known) % self.slots + 1)
 
     def prepare(self, memory: Memory) -> Tensor:
         """The keys of all places."""

@@ -47,7 +47,7 @@ class Decoder(nn.Module, ABC):
     width: int
 
     @abstractmethod
-    def start(self, memory: Memory) -> DecoderState:
+    def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:
         """The state before the first token."""
 
     @abstractmethod
@@ -80,7 +80,12 @@ class LSTMDecoder(Decoder):
         self.combine = nn.Linear((roles + 1) * width, width)
         self.dropout_rate = dropout_rate
 
-    def start(self, memory: Memory) -> DecoderState:
+    def start(
+        self,
+        memory: Memory,
+        *,
+        generator: torch.Generator | None,  # noqa: ARG002
+    ) -> DecoderState:
         """Every source with its own keys and values."""
         sources = memory.sources
         attended = tuple(
@@ -134,7 +139,12 @@ class TransformerDecoder(Decoder):
         self.dropout_rate = dropout_rate
         initialise(self)
 
-    def start(self, memory: Memory) -> DecoderState:
+    def start(
+        self,
+        memory: Memory,
+        *,
+        generator: torch.Generator | None,  # noqa: ARG002
+    ) -> DecoderState:
         """Keys and values of each side of the memory, for every layer its own."""
         sources = memory.sources
         states = sources.sides(memory.states, self.fields)

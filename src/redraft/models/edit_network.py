@@ -5,23 +5,22 @@ written and the places that can be copied from gives the next token: its probabi
 generating it and of every copy that yields it, summed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from redraft.data.edit_numbers import EditBatch
+from redraft.data.vocabulary import UNKNOWN_NUMBER
 from redraft.errors import ConfigError
+from redraft.models.causal import CausalDecoder, SourceEmbedding
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
 from redraft.models.encoder import LSTMEncoder, TransformerEncoder
 from redraft.models.matching import Matching
 from redraft.models.memory import Memory, Sources
-
-_UNKNOWN = 1
-"""The number of the unknown token."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ class EditNetworkConfig:
             value = getattr(self, name)
             if value not in table:
                 raise ConfigError(f"{name} is {value!r}; choose one of: {', '.join(table)}")
+        if self.slots < 1:
+            raise ConfigError(f"slots is {self.slots}; make it 1 or more")
         if self.width % (2 * self.heads):
             raise ConfigError(
                 f"width {self.width} must be a multiple of twice the heads ({self.heads})"
@@ -89,6 +90,16 @@ class Read:
         return Read(self.states[:, -1:], self.history[:, -1 - earlier :])
 
 
+@dataclass(frozen=True)
+class _Chances:
+    """Logs of the ways in which each token of a target can come out."""
+
+    written: Tensor  # (B, T)
+    copied: Tensor  # (B, T, S), from each place that has the token
+    roles: Tensor  # (B, S)
+    unknown: Tensor  # (B, T), that an unknown token is written
+
+
 class EditNetwork(nn.Module):
     """Encoder, decoder and copying as one distribution."""
 
@@ -112,21 +123,30 @@ class EditNetwork(nn.Module):
         self.matching = Matching(len(sizes.copyable), config.match_length)
         self.write = nn.Linear(self.decoder.width, sizes.written)
 
+    def expect_words(self, counts: Sequence[int]) -> None:
+        """Begin with each word as likely to be written as its count: it need not be learned."""
+        known = torch.tensor(counts, dtype=torch.float) + 0.5
+        with torch.no_grad():
+            self.write.bias.copy_((known / known.sum()).log() + WRITES)
+
     def encode(self, batch: EditBatch, *, generator: torch.Generator | None) -> EditState:
         """The state before the first token."""
         sources = Sources.join(batch.sources, self.copyable)
+        if self.encoder.packs:
+            sources = sources.packed(self.sizes.fields)
         embedded = self._embed(sources.ids, sources, generator=generator)
         memory = self.encoder(embedded, sources, generator=generator)
-        prepared, decoder = self.copying.prepare(memory), self.decoder.start(memory)
+        prepared = self.copying.prepare(memory)
+        decoder = self.decoder.start(memory, generator=generator)
         owners = torch.arange(len(sources.ids), device=sources.ids.device)
         recent = self.matching.begin(len(owners), owners.device)
         return EditState(memory, prepared, decoder, batch.width, owners, recent)
 
     def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
         """Each token as [word ; slot]; of an unknown word only the slot tells: (B, T, E)."""
-        known = torch.where(ids < self.sizes.known, ids, _UNKNOWN)
+        known = torch.where(ids < self.sizes.known, ids, UNKNOWN_NUMBER)
         rate = self.config.word_dropout
-        known = drop_tokens(known, rate, unknown=_UNKNOWN, generator=generator)
+        known = drop_tokens(known, rate, unknown=UNKNOWN_NUMBER, generator=generator)
         slots = self.copying.slots_of(ids, sources)
         return torch.cat([self.words(known), self.slots(slots)], 2)
 
@@ -196,31 +216,34 @@ class EditNetwork(nn.Module):
 
         A token that can be neither written nor copied counts as the unknown token.
         """
-        origins, unknown = self._chances(batch, generator=generator)
-        likelihoods = origins.logsumexp(2)
+        chances = self._chances(batch, generator=generator)
+        likelihoods = torch.logaddexp(chances.written, chances.copied.logsumexp(2))
         is_lost = likelihoods < NEVER / 2
-        return torch.where(is_lost, unknown, likelihoods) * batch.target.mask[:, 1:]
+        return torch.where(is_lost, chances.unknown, likelihoods) * batch.target.mask[:, 1:]
 
     def origins(self, batch: EditBatch) -> Tensor:
         """Logs of the chance that a token is written, or copied from each source: (B, T, 1+R)."""
-        return self._chances(batch, generator=None)[0]
+        chances = self._chances(batch, generator=None)
+        of_role = [
+            chances.copied.masked_fill((chances.roles != role)[:, None], NEVER).logsumexp(2)
+            for role in range(len(self.copyable))
+        ]
+        return torch.stack([chances.written, *of_role], 2)
 
-    def _chances(
-        self, batch: EditBatch, *, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor]:
-        """The chances of each origin (B, T, 1+R), and that of the unknown token (B, T)."""
+    def _chances(self, batch: EditBatch, *, generator: torch.Generator | None) -> "_Chances":
         start = self.encode(batch, generator=generator)
         read, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
         written, copied = self.scores(read, start)
         sources = start.memory.sources
         expected = batch.target.ids[:, 1:]
         yields = (expected[:, :, None] == sources.ids[:, None]) & (copied > NEVER / 2)
-        is_written = (expected < self.sizes.written)[:, :, None]
-        chosen = written.gather(2, expected.clamp(max=self.sizes.written - 1)[:, :, None])
-        parts = [chosen.masked_fill(~is_written, NEVER)]
-        copied = copied.masked_fill(~yields, NEVER)
-        parts += [each.logsumexp(2, keepdim=True) for each in sources.apart(copied, 2)]
-        return torch.cat(parts, 2), written[:, :, _UNKNOWN]
+        chosen = written.gather(2, expected.clamp(max=self.sizes.written - 1)[:, :, None])[:, :, 0]
+        return _Chances(
+            torch.where(expected < self.sizes.written, chosen, NEVER),
+            copied.masked_fill(~yields, NEVER),
+            sources.roles,
+            written[:, :, UNKNOWN_NUMBER],
+        )
 
 
 def _lstm(
@@ -266,6 +289,19 @@ def _transformer(
     return encoder, decoder
 
 
+def _decoder_only(
+    sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
+) -> tuple[SourceEmbedding, Decoder]:
+    width, rate = config.width, config.dropout
+    embedding = SourceEmbedding(len(sizes.copyable), embedded_width, width, dropout_rate=rate)
+    # as deep as the others: one stack does what their encoder and their decoder do
+    layers = config.encoder_layers + config.decoder_layers
+    decoder = CausalDecoder(
+        embedded_width, width, layers=layers, heads=config.heads, dropout_rate=rate
+    )
+    return embedding, decoder
+
+
 def _positional(
     copyable: list[bool], _: int, sizes: EditSizes, config: EditNetworkConfig
 ) -> Copying:
@@ -282,13 +318,19 @@ def _pointer(
     return PointerCopying(config.slots, config.width, memory_width, known=sizes.known)
 
 
+WRITES = 3.0
+"""The log of how much more likely a word is written, before all training, than one place copied."""
+
 FIELD_SLOTS = 100
 """Positional copy tokens of each field of x; y' has as many as there are slots."""
 
 ARCHITECTURES: dict[
     str,
-    Callable[[EditSizes, int, EditNetworkConfig], tuple[LSTMEncoder | TransformerEncoder, Decoder]],
-] = {"transformer": _transformer, "lstm": _lstm}
+    Callable[
+        [EditSizes, int, EditNetworkConfig],
+        tuple[LSTMEncoder | TransformerEncoder | SourceEmbedding, Decoder],
+    ],
+] = {"transformer": _transformer, "lstm": _lstm, "decoder-only": _decoder_only}
 COPYINGS: dict[str, Callable[[list[bool], int, EditSizes, EditNetworkConfig], Copying]] = {
     "pointer": _pointer,
     "positional": _positional,

@@ -12,6 +12,8 @@ from redraft.models.transformer import EncoderLayer, initialise
 class LSTMEncoder(nn.Module):
     """The paper's: a bidirectional LSTM of its own for every source."""
 
+    packs = False
+
     def __init__(
         self, roles: int, input_width: int, width: int, *, layers: int, dropout_rate: float
     ) -> None:
@@ -40,8 +42,10 @@ class LSTMEncoder(nn.Module):
 class TransformerEncoder(nn.Module):
     """Layers over all fields of x at once and, apart from them, over all of the prototype.
 
-    Each place knows its source and its position there.
+    Each place knows its source and its position there: sources can stand without gaps.
     """
+
+    packs = True
 
     def __init__(
         self,
@@ -70,19 +74,18 @@ class TransformerEncoder(nn.Module):
         self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None
     ) -> Memory:
         """The states of all places (B, S, W), and their mean."""
-        roles, places = sources.columns()
-        states = self.read(embedded) + self.roles.weight[roles]
+        states = self.read(embedded) + self.roles(sources.roles)
         states = dropout(states, self.dropout_rate, generator=generator)
         sides = zip(
             sources.sides(states, self.fields),
             sources.sides(sources.mask, self.fields),
-            sources.sides(places[None], self.fields),
+            sources.sides(sources.places, self.fields),
             strict=True,
         )
         read = []
         for side, mask, place in sides:
             for layer in self.layers:
-                side = layer(side, mask, place[0], generator=generator)
+                side = layer(side, mask, place, generator=generator)
             read.append(self.norm(side))
         states, real = torch.cat(read, 1), sources.mask[:, :, None]
         return Memory(sources, states, (states * real).sum(1) / real.sum(1))

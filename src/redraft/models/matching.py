@@ -6,14 +6,17 @@ follows there. Attention can learn to see this; told, it need not.
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from redraft.data.vocabulary import START_NUMBER
 from redraft.models.memory import Sources
-
-_START = 2
-"""The number of the start token: it stands before the first place of every source."""
 
 _UNREAD, _NOTHING = -2, -1
 """What was read before the start, and what stands before it in a source: equal to no token."""
+
+
+AGREES = 2.0
+"""What a word that agrees is worth before all training."""
 
 
 class Matching(nn.Module):
@@ -22,7 +25,7 @@ class Matching(nn.Module):
     def __init__(self, roles: int, longest: int) -> None:
         super().__init__()
         self.longest = longest
-        self.weights = nn.Parameter(torch.ones(roles, longest))
+        self.weights = nn.Parameter(torch.full((roles, longest), AGREES))
 
     def begin(self, rows: int, device: torch.device) -> Tensor:
         """What was read before anything was: (B, longest)."""
@@ -31,17 +34,18 @@ class Matching(nn.Module):
     def forward(self, history: Tensor, sources: Sources) -> Tensor:
         """The score of each place (B, T, S) after the last T tokens of a history (B, longest+T)."""
         length = history.shape[1] - self.longest
-        roles, places = sources.columns()
-        score = torch.zeros(1, device=history.device)
-        agrees: Tensor | None = None
+        places = sources.places
+        shape = (len(history), length, places.shape[1])
+        agrees = torch.ones(shape, dtype=torch.bool, device=history.device)
+        matched = torch.zeros(shape, dtype=torch.long, device=history.device)
         for back in range(self.longest):
             start = self.longest - back
             read = history[:, start : start + length, None]  # (B, T, 1)
             # the token that stands back + 1 places before each place of its own source
             before = sources.ids.roll(back + 1, dims=1)
             before = torch.where(places > back, before, _NOTHING)
-            before = torch.where(places == back, _START, before)
-            same = read == before[:, None]
-            agrees = same if agrees is None else agrees & same
-            score = score + agrees * self.weights[roles, back]
-        return score
+            before = torch.where(places == back, START_NUMBER, before)
+            agrees &= read == before[:, None]
+            matched += agrees
+        scores = functional.pad(self.weights.cumsum(1), (1, 0))  # (roles, longest + 1)
+        return scores.view(-1)[matched + (sources.roles * (self.longest + 1))[:, None]]

@@ -16,23 +16,45 @@ class Sources:
     mask: Tensor  # (B, S)
     copyable: Tensor  # (B, S), True where a token can be copied from
     lengths: Tensor  # (B, R), of each sequence
-    widths: tuple[int, ...]  # columns of each sequence
+    roles: Tensor  # (B, S), the sequence that a token is of
+    places: Tensor  # (B, S), its place there
+    widths: tuple[int, ...]  # columns of each sequence; of each side, if packed
 
     @classmethod
     def join(cls, sequences: list[Sequences], copyable: list[bool]) -> "Sources":
         """The sequences of a batch; an end token closes each and is never copied."""
-        masks = [each.mask for each in sequences]
-        places = [torch.arange(each.ids.shape[1], device=each.ids.device) for each in sequences]
-        copied = [
-            (place < each.lengths[:, None] - 1) & allowed
-            for place, each, allowed in zip(places, sequences, copyable, strict=True)
-        ]
+        ids = torch.cat([each.ids for each in sequences], 1)
+        widths = tuple(each.ids.shape[1] for each in sequences)
+        roles = torch.arange(len(widths)).repeat_interleave(torch.tensor(widths)).to(ids.device)
+        places = torch.cat([torch.arange(width) for width in widths]).to(ids.device)
+        lengths = torch.stack([each.lengths for each in sequences], 1)
+        allowed = torch.tensor(copyable, device=ids.device)[roles]
         return cls(
-            torch.cat([each.ids for each in sequences], 1),
-            torch.cat(masks, 1),
-            torch.cat(copied, 1),
-            torch.stack([each.lengths for each in sequences], 1),
-            tuple(each.ids.shape[1] for each in sequences),
+            ids,
+            places < lengths[:, roles],
+            (places < lengths[:, roles] - 1) & allowed,
+            lengths,
+            roles.expand_as(ids),
+            places.expand_as(ids),
+            widths,
+        )
+
+    def packed(self, fields: int) -> "Sources":
+        """The same tokens without the padding between sequences, the fields of x and the rest."""
+        widths = [side.shape[1] for side in self.sides(self.ids, fields)]
+        kept = []
+        for side, start in zip(self.sides(self.mask, fields), (0, widths[0]), strict=False):
+            order = (~side).to(torch.uint8).argsort(dim=1, stable=True)
+            kept.append(order[:, : int(side.sum(1).max())] + start)
+        columns = torch.cat(kept, 1)
+        return Sources(
+            self.ids.gather(1, columns),
+            self.mask.gather(1, columns),
+            self.copyable.gather(1, columns),
+            self.lengths,
+            self.roles.gather(1, columns),
+            self.places.gather(1, columns),
+            tuple(each.shape[1] for each in kept),
         )
 
     def select(self, rows: Tensor) -> "Sources":
@@ -42,25 +64,20 @@ class Sources:
             self.mask.index_select(0, rows),
             self.copyable.index_select(0, rows),
             self.lengths.index_select(0, rows),
+            self.roles.index_select(0, rows),
+            self.places.index_select(0, rows),
             self.widths,
         )
 
-    def columns(self) -> tuple[Tensor, Tensor]:
-        """The sequence that each column belongs to, and its place there: both (S,)."""
-        widths = torch.tensor(self.widths)
-        roles = torch.arange(len(widths)).repeat_interleave(widths)
-        places = torch.cat([torch.arange(width) for width in self.widths])
-        return roles.to(self.ids.device), places.to(self.ids.device)
-
     def sides(self, values: Tensor, fields: int) -> tuple[Tensor, ...]:
         """Values of all places as those of the first sequences, the fields of x, and the rest."""
-        own = sum(self.widths[:fields])
-        rest = sum(self.widths[fields:])
+        own = int((self.roles[0] < fields).sum())
+        rest = self.ids.shape[1] - own
         return torch.split(values, [own, rest] if rest else [own], 1)
 
-    def apart(self, values: Tensor, dim: int = 1) -> tuple[Tensor, ...]:
-        """Values of all places as those of each sequence."""
-        return torch.split(values, list(self.widths), dim)
+    def apart(self, values: Tensor) -> tuple[Tensor, ...]:
+        """Values of all places as those of each sequence; not if packed."""
+        return torch.split(values, list(self.widths), 1)
 
 
 @dataclass(frozen=True)

@@ -69,19 +69,20 @@ class Retriever(ABC):
         *,
         exclude: Sequence[Example] | None = None,
         where: Mapping[str, Any] | None = None,
+        without: Mapping[str, Any] | None = None,
         chance: np.random.Generator | None = None,
     ) -> list[list[Prototype]]:
         """At most k prototypes for each input, nearest first, no two with the same output.
 
         `exclude` names one example for each input that it must not get, nor any of its output;
-        `where` keeps the examples whose meta has these values; with `chance` the k are drawn from
-        p_ret over the nearest, without replacement.
+        `where` keeps the examples whose meta has these values, `without` those whose meta has not;
+        with `chance` the k are drawn from p_ret over the nearest, without replacement.
         """
         if chance is not None:
             pool = max(k, DRAWN_FROM)
-            nearest = self.retrieve(inputs, pool, exclude=exclude, where=where)
+            nearest = self.retrieve(inputs, pool, exclude=exclude, where=where, without=without)
             return [draw(ranked, k, chance) for ranked in nearest]
-        allowed = self._allowed(where)
+        allowed = self._allowed(where, without)
         available = len(self.examples) if allowed is None else int(allowed.sum())
         found: list[list[Prototype]] = [[] for _ in inputs]
         pending, width = list(range(len(inputs))), k + 4
@@ -99,14 +100,16 @@ class Retriever(ABC):
 
     def matching(self, where: Mapping[str, Any]) -> list[int]:
         """The rows of the examples whose meta has these values."""
-        allowed = self._allowed(where)
+        allowed = self._allowed(where, None)
         return [] if allowed is None else np.flatnonzero(allowed).tolist()
 
-    def _allowed(self, where: Mapping[str, Any] | None) -> NDArray[np.bool_] | None:
-        if not where:
+    def _allowed(
+        self, where: Mapping[str, Any] | None, without: Mapping[str, Any] | None
+    ) -> NDArray[np.bool_] | None:
+        if not (where or without):
             return None
         matches = (
-            all(str(example.meta.get(key)) == str(value) for key, value in where.items())
+            (not where or _has(example, where)) and not (without and _has(example, without))
             for example in self.examples
         )
         return np.fromiter(matches, np.bool_, count=len(self.examples))
@@ -123,6 +126,10 @@ class Retriever(ABC):
                 weight = -self.sharpness * float(distance)
                 picked[example.y] = Prototype(example, float(distance), weight)
         return list(picked.values())
+
+
+def _has(example: Example, values: Mapping[str, Any]) -> bool:
+    return all(str(example.meta.get(key)) == str(value) for key, value in values.items())
 
 
 def draw(ranked: Sequence[Prototype], k: int, chance: np.random.Generator) -> list[Prototype]:

@@ -171,7 +171,8 @@ def markdown_table(
         lines.append(f"| {place} | {system} | {row['n']} | " + " | ".join(cells) + " |")
     for row in published:
         cells = [_published_cell(row, name) for name in metrics]
-        lines.append(f"| published, test | {row['system']} | 66 | " + " | ".join(cells) + " |")
+        count = row.get("n", "–")
+        lines.append(f"| published, test | {row['system']} | {count} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,13 @@
-"""Prototypes to train an editor on: drawn anew each epoch, never the example nor its output."""
+"""Prototypes to train an editor on: drawn anew each epoch, never the example nor its output.
 
+What an editor is trained on it can use when it is served: prototypes of the example's own project,
+as the index of a user's project finds them, prototypes of other projects, and none at all.
+"""
+
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -12,35 +18,141 @@ from redraft.models import vmf
 from redraft.retrieval.encoder import DirectionEncoder
 from redraft.retrieval.index import build_index
 from redraft.retrieval.learned import LearnedRetriever
+from redraft.retrieval.prototype import Prototype
 from redraft.retrieval.retriever import Retriever
 
-Draws = Sequence[Example | None]
-"""A prototype for each training example, or none where there is nothing to retrieve."""
+MOST_ACROSS = 10_000
+"""Examples that prototypes of other projects come from: the nearest of more would be no nearer."""
+
+Draws = Sequence[Sequence[Example]]
+"""The prototypes of each training example, nearest first; none where nothing is retrieved."""
+
+Find = Callable[[Sequence[int], int], Sequence[Sequence[Prototype]]]
+"""At most k prototypes for each of some training examples, which are given by their rows."""
 
 
 class PrototypeSource(ABC):
-    """Draws a prototype for every training example."""
+    """Draws prototypes for training examples."""
 
     @abstractmethod
-    def draw(self, *, seed: int) -> Draws:
-        """The prototypes of one epoch; the same for the same seed."""
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:
+        """The prototypes of some examples in one epoch; the same for the same seed and rows."""
+
+
+class NoPrototypes(PrototypeSource):
+    """None: the editor must write from the input alone."""
+
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:  # noqa: ARG002
+        """Nothing for each."""
+        return [[] for _ in rows]
 
 
 class TopPrototypes(PrototypeSource):
-    """One of the nearest k, each as likely as the others; k = 1 is without noise."""
+    """Some of the nearest, each as likely as the others; a `top` of 1 is without noise."""
 
-    def __init__(self, retriever: Retriever, examples: Sequence[Example], k: int) -> None:
-        inputs = [example.x for example in examples]
-        self.found = retriever.retrieve(inputs, k, exclude=examples)
+    def __init__(self, find: Find, *, top: int, count: int = 1) -> None:
+        self.find = find
+        self.count = count
+        self.pool = top + count - 1
+        self._found: dict[int, list[Example]] = {}
 
-    def draw(self, *, seed: int) -> Draws:
-        """One of each list."""
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:
+        """Some of each list, in their order."""
+        new = [row for row in rows if row not in self._found]
+        for row, ranked in zip(new, self.find(new, self.pool) if new else [], strict=True):
+            self._found[row] = [found.example for found in ranked]
         chance = np.random.default_rng(seed)
-        picks = chance.random(len(self.found))
-        return [
-            ranked[int(pick * len(ranked))].example if ranked else None
-            for ranked, pick in zip(self.found, picks, strict=True)
-        ]
+        return [self._pick(self._found[row], chance.random(self.pool)) for row in rows]
+
+    def _pick(self, ranked: Sequence[Example], keys: NDArray[np.float64]) -> list[Example]:
+        picked = np.sort(np.argsort(keys[: len(ranked)])[: self.count])
+        return [ranked[at] for at in picked]
+
+
+class MixedPrototypes(PrototypeSource):
+    """One of several sources for each example, drawn by its share."""
+
+    def __init__(self, sources: Sequence[tuple[float, PrototypeSource]]) -> None:
+        self.shares = [share for share, _ in sources]
+        self.sources = [source for _, source in sources]
+
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:
+        """What the source that an example fell to gives it."""
+        fell = random.Random(seed).choices(range(len(self.sources)), self.shares, k=len(rows))
+        drawn: list[Sequence[Example]] = [[] for _ in rows]
+        for which, source in enumerate(self.sources):
+            own = [at for at, each in enumerate(fell) if each == which]
+            for at, found in zip(
+                own, source.draw([rows[at] for at in own], seed=seed), strict=True
+            ):
+                drawn[at] = found
+        return drawn
+
+
+def everywhere(retriever: Retriever, examples: Sequence[Example]) -> Find:
+    """What a retriever finds for training examples."""
+
+    def find(rows: Sequence[int], k: int) -> Sequence[Sequence[Prototype]]:
+        asked = [examples[row] for row in rows]
+        return retriever.retrieve([each.x for each in asked], k, exclude=asked)
+
+    return find
+
+
+def in_project(retriever: Retriever, examples: Sequence[Example], key: str) -> Find:
+    """What it would find in an index of the example's own project and of nothing else."""
+    members = _by_project(retriever.examples, key)
+    finders: dict[str, Find] = {}
+
+    def within(project: str) -> Find:
+        if project not in finders:
+            own = set(members.get(project, []))
+            others = [row for row in range(len(retriever.examples)) if row not in own]
+            finders[project] = everywhere(retriever.remove(others), examples)
+        return finders[project]
+
+    return _project_by_project(examples, key, within)
+
+
+def across_projects(retriever: Retriever, examples: Sequence[Example], key: str) -> Find:
+    """What it finds among examples of other projects."""
+    rows = range(len(retriever.examples))
+    dropped = random.Random(0).sample(rows, max(0, len(rows) - MOST_ACROSS))
+    fewer = retriever.remove(dropped) if dropped else retriever
+
+    def outside(project: str) -> Find:
+        def find(rows: Sequence[int], k: int) -> Sequence[Sequence[Prototype]]:
+            asked = [examples[row] for row in rows]
+            inputs, own = [each.x for each in asked], {key: project}
+            return fewer.retrieve(inputs, k, exclude=asked, without=own)
+
+        return find
+
+    return _project_by_project(examples, key, outside)
+
+
+def _project_by_project(
+    examples: Sequence[Example], key: str, finder: Callable[[str], Find]
+) -> Find:
+    """A search that asks the finder of each example's own project."""
+
+    def find(rows: Sequence[int], k: int) -> Sequence[Sequence[Prototype]]:
+        found: dict[int, Sequence[Prototype]] = {}
+        asked = _by_project([examples[row] for row in rows], key)
+        for project, places in asked.items():
+            own = [rows[at] for at in places]
+            found.update(zip(places, finder(project)(own, k), strict=True))
+        return [found[at] for at in range(len(rows))]
+
+    return find
+
+
+def _by_project(examples: Sequence[Example], key: str) -> dict[str, list[int]]:
+    """The rows of each project."""
+    members: dict[str, list[int]] = defaultdict(list)
+    for row, example in enumerate(examples):
+        members[str(example.meta.get(key))].append(row)
+    return members
 
 
 class NoisyPrototypes(PrototypeSource):
@@ -51,29 +163,32 @@ class NoisyPrototypes(PrototypeSource):
         retriever: LearnedRetriever,
         encoder: DirectionEncoder,
         examples: Sequence[Example],
+        *,
+        count: int = 1,
     ) -> None:
         self.known = retriever.examples
         self.examples = examples
+        self.count = count
         self.concentration = encoder.concentration
         self.directions = retriever.index.vectors
         self.queries = encoder.encode([example.x for example in examples])
 
-    def draw(self, *, seed: int) -> Draws:
-        """The nearest sample that stands for another output."""
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:
+        """The nearest samples that stand for other outputs."""
         generator = torch.Generator().manual_seed(seed)
         index = build_index(self._sample(self.directions, generator))
         queries = self._sample(self.queries, generator)
-        drawn: list[Example | None] = [None] * len(self.examples)
-        pending, width = list(range(len(self.examples))), 8
+        drawn: dict[int, list[Example]] = {}
+        pending, width = list(rows), 8 * self.count
         while pending:
-            rows = index.search(queries[pending], width).rows
-            for at, ranked in zip(pending, rows.tolist(), strict=True):
-                drawn[at] = self._first(ranked, self.examples[at].y)
-            pending = [at for at in pending if drawn[at] is None]
+            found = index.search(queries[pending], width).rows
+            for row, ranked in zip(pending, found.tolist(), strict=True):
+                drawn[row] = self._first(ranked, self.examples[row].y)
+            pending = [row for row in pending if len(drawn[row]) < self.count]
             if width >= len(self.known):
                 break
             width *= 4
-        return drawn
+        return [drawn[row] for row in rows]
 
     def _sample(
         self, directions: NDArray[np.float32], generator: torch.Generator
@@ -81,6 +196,10 @@ class NoisyPrototypes(PrototypeSource):
         means = torch.from_numpy(np.ascontiguousarray(directions))
         return vmf.sample(means, self.concentration, generator=generator).numpy()
 
-    def _first(self, rows: Sequence[int], excluded: str) -> Example | None:
-        others = (self.known[row] for row in rows if row >= 0 and self.known[row].y != excluded)
-        return next(others, None)
+    def _first(self, rows: Sequence[int], excluded: str) -> list[Example]:
+        """The first ones whose outputs are others than this one and than one another's."""
+        picked: dict[str, Example] = {}
+        for row in rows:
+            if row >= 0 and self.known[row].y != excluded and len(picked) < self.count:
+                picked.setdefault(self.known[row].y, self.known[row])
+        return list(picked.values())

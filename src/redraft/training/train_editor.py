@@ -43,11 +43,16 @@ class PrototypesConfig:
     """Which prototypes an editor is trained on.
 
     Those that a learned retriever finds by its own noise; without noise, or of a retriever that
-    has none, one of the `top` nearest.
+    has none, some of the nearest, `top` more than are needed less one. Where the meta of the
+    examples names their `project`, the prototypes are those of an index of that project alone; a
+    share of examples gets those of other projects, a share none.
     """
 
     has_noise: bool = True
     top: int = 3
+    project: str = "package"
+    across: float = 0.2
+    absent: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,12 @@ def paper_config() -> EditorConfig:
     )
 
 
-def default_config(examples: int) -> EditorConfig:
+def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
     """For this many examples: a small Transformer, and as many steps as they are worth.
 
     Words that few of many examples have are not written, only copied: to score them takes as
-    long as all else, and what is so rare is hardly learned.
+    long as all else, and what is so rare is hardly learned. Examples of several projects teach an
+    editor to be given a project of its own: it reads several prototypes and looks words up.
     """
     training = TrainingConfig(learning_rate=2e-3, warmup_steps=50, decay=True)
     steps = 6_000
@@ -96,10 +102,23 @@ def default_config(examples: int) -> EditorConfig:
         epoch = math.ceil(examples / training.batch_size)
         steps = min(max(EPOCHS * epoch, 300), 1_200)
     written = min(max(examples // 4, 2_000), EditNumberingConfig.max_written)
-    return EditorConfig(
+    config = EditorConfig(
         numbering=EditNumberingConfig(max_written=written),
         training=replace(training, steps=steps, evaluate_every=steps // 8),
     )
+    if projects < 2:
+        return config
+    return replace(
+        config,
+        network=replace(config.network, match_length=8),
+        numbering=replace(config.numbering, prototypes=3),
+        decoding=replace(config.decoding, cached=100),
+    )
+
+
+def count_projects(examples: Sequence[Example], key: str = PrototypesConfig.project) -> int:
+    """Of how many projects the examples are, by their meta; those that name none are of one."""
+    return len({example.meta.get(key) for example in examples})
 
 
 class EditorTask(Task):
@@ -131,11 +150,11 @@ class EditorTask(Task):
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
         """New prototypes, and batches alike in the lengths of outputs, inputs and prototypes."""
-        drawn = self.prototypes.draw(seed=seed)
+        drawn = self.prototypes.draw(range(len(self.examples)), seed=seed)
         chance = random.Random(seed)
         self.rows = [
-            self._edit_example(example, prototype, chance)
-            for example, prototype in zip(self.examples, drawn, strict=True)
+            self._edit_example(example, found, chance)
+            for example, found in zip(self.examples, drawn, strict=True)
         ]
         fields = len(self.editor.numbering.fields)
         lengths = [
@@ -149,13 +168,13 @@ class EditorTask(Task):
         return bucket(lengths, batch_size, seed=seed)
 
     def _edit_example(
-        self, example: Example, prototype: Example | None, chance: random.Random
+        self, example: Example, prototypes: Sequence[Example], chance: random.Random
     ) -> EditNumbers:
         augmentation = self.augmentation
         tokens = self._tokens(example)
-        found = self._tokens(prototype) if prototype else None
+        found = [self._tokens(each) for each in prototypes]
         if found and chance.random() < augmentation.identity:
-            found = tokens
+            found[0] = tokens
         if chance.random() < augmentation.renumbered:
             tokens = renumber(tokens, self.numbers, chance)
         hidden = hide(tokens, self.rare, augmentation.hidden, chance)
@@ -193,7 +212,8 @@ def train_editor(
     observer: Observer | None = None,
 ) -> NeuralEditor:
     """An editor of these examples; goes on from the folder if it was begun there."""
-    numbering = EditNumbering.learn(examples, config.numbering)
+    project = config.prototypes.project
+    numbering = EditNumbering.learn(examples, config.numbering, project=project)
     decoding = config.decoding
     if not decoding.max_length:
         longest = max(len(numbering.tokenize_output(example.y)) for example in examples)

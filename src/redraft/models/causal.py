@@ -1,0 +1,116 @@
+"""A decoder alone, as in a GPT: sources and output are one causal sequence through one stack.
+
+The sources are embedded and nothing more; the decoder's layers read them as they read tokens.
+Positions count real tokens only, row by row: wherever padding stands, it moves nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from redraft.models.attention import Attended, Attention
+from redraft.models.decoder import Decoder, DecoderState
+from redraft.models.dropout import dropout
+from redraft.models.memory import Memory, Sources
+from redraft.models.transformer import FeedForward, causal_mask, initialise
+
+
+class SourceEmbedding(nn.Module):
+    """In place of an encoder: each place knows its token and its source, and no other place."""
+
+    packs = True
+
+    def __init__(self, roles: int, input_width: int, width: int, *, dropout_rate: float) -> None:
+        super().__init__()
+        self.width = width
+        self.read = nn.Linear(input_width, width)
+        self.roles = nn.Embedding(roles, width)
+        self.dropout_rate = dropout_rate
+        initialise(self)
+
+    def forward(
+        self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None
+    ) -> Memory:
+        """The embedded places (B, S, W), and their mean."""
+        states = self.read(embedded) + self.roles(sources.roles)
+        states = dropout(states, self.dropout_rate, generator=generator)
+        real = sources.mask[:, :, None]
+        return Memory(sources, states, (states * real).sum(1) / real.sum(1))
+
+
+class CausalLayer(nn.Module):
+    """Every token looks at itself and at those before it, then thinks."""
+
+    def __init__(self, width: int, *, heads: int, dropout_rate: float) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.attention = Attention(width, width, heads=heads)
+        self.feed_forward = FeedForward(width)
+        self.dropout_rate = dropout_rate
+
+    def forward(
+        self,
+        states: Tensor,
+        earlier: Sequence[Attended],
+        real: Tensor,
+        *,
+        generator: torch.Generator | None,
+    ) -> tuple[Tensor, Attended]:
+        """New states (B, T, D) of tokens after the earlier ones, and their own keys and values.
+
+        The mask (B, S) is True at real tokens, the earlier ones and then these.
+        """
+        length, total = states.shape[1], real.shape[1]
+        places = real.cumsum(1)[:, total - length :] - 1  # among the real tokens of a row
+        visible, before = real[:, None, None], causal_mask(length, total, states)
+        visible = visible if before is None else visible & before  # (B, 1, T or 1, S)
+        normed = self.norms[0](states)
+        own = self.attention.project(normed, places)
+        read = self.attention(normed, Attended.join(*earlier, own), visible, places)
+        states = states + dropout(read, self.dropout_rate, generator=generator)
+        read = self.feed_forward(self.norms[1](states))
+        return states + dropout(read, self.dropout_rate, generator=generator), own
+
+
+class CausalDecoder(Decoder):
+    """Causal layers over the sources, one after the other, and over the output behind them."""
+
+    def __init__(
+        self, input_width: int, width: int, *, layers: int, heads: int, dropout_rate: float
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.read = nn.Linear(input_width, width)
+        self.layers = nn.ModuleList(
+            CausalLayer(width, heads=heads, dropout_rate=dropout_rate) for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(width)
+        self.dropout_rate = dropout_rate
+        initialise(self)
+
+    def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:
+        """The sources go through all layers; every layer's keys and values of them are kept."""
+        real = memory.sources.mask
+        states, attended = memory.states, []
+        for layer in self.layers:
+            states, own = layer(states, [], real, generator=generator)
+            attended.append(own)
+        return DecoderState(tuple(attended), (real,), memory.summary)
+
+    def forward(
+        self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
+    ) -> tuple[Tensor, DecoderState]:
+        """Keys and values of the tokens are kept for those to come."""
+        states = dropout(self.read(embedded), self.dropout_rate, generator=generator)
+        read = state.kept[0].shape[2] if state.kept else 0
+        real = functional.pad(state.masks[0], (0, read + embedded.shape[1]), value=True)
+        kept: list[Tensor] = []
+        for at, (layer, sources) in enumerate(zip(self.layers, state.attended, strict=True)):
+            output = [Attended(*state.kept[2 * at : 2 * at + 2])] if state.kept else []
+            states, own = layer(states, [sources, *output], real, generator=generator)
+            seen = Attended.join(*output, own)
+            kept += [seen.keys, seen.values]
+        return self.norm(states), replace(state, kept=tuple(kept))
