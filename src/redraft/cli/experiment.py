@@ -22,14 +22,22 @@ class Name(str, Enum):
 
     RETRIEVAL = "retrieval"
     HEARTHSTONE = "hearthstone"
+    AUTOCOMPLETE = "autocomplete"
 
 
 class Measure(str, Enum):
-    """What can be measured on Hearthstone."""
+    """What can be measured."""
 
     SYSTEMS = "systems"
     PAPER = "paper"
     ABLATIONS = "ablations"
+
+
+class Size(str, Enum):
+    """How many functions."""
+
+    SMALL = "small"
+    FULL = "full"
 
 
 @dataclass(frozen=True)
@@ -41,13 +49,18 @@ class Request:
     functions: bool
     measures: Sequence[Measure]
     seeds: Sequence[int]
+    size: Size
     out: Path
 
 
 def command(
     name: Annotated[Name, typer.Argument(help="Which experiment.")],
     data: Annotated[
-        Path | None, typer.Option(help="A folder of Hearthstone cards (train_hs.in, dev_hs.in …).")
+        Path | None,
+        typer.Option(
+            help="A folder of Hearthstone cards (train_hs.in, dev_hs.in …) or, for autocomplete, "
+            "of a corpus that was mined; without one the corpus is mined first."
+        ),
     ] = None,
     split: Annotated[str, typer.Option(help="The split of the cards to answer.")] = "dev",
     functions: Annotated[
@@ -55,8 +68,11 @@ def command(
     ] = True,
     measure: Annotated[
         list[Measure] | None,
-        typer.Option(help="hearthstone: the systems, the paper's LSTMs, ablations. [systems]"),
+        typer.Option(help="The systems, the paper's LSTMs (hearthstone), ablations. [systems]"),
     ] = None,
+    size: Annotated[
+        Size, typer.Option(help="autocomplete: some 5,000 functions to train on, or all.")
+    ] = Size.SMALL,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 3,
     first_seed: Annotated[
         int, typer.Option(min=0, help="The first of them; those of earlier runs join the mean.")
@@ -69,6 +85,9 @@ def command(
 
     `hearthstone`: the paper's table. Retrieve+Edit, Seq2Seq and each retriever alone, beside the
     published figures; with `--measure ablations`, what each part is worth.
+
+    `autocomplete`: completion of Python functions in a project that nothing was trained on and
+    across packages, beside what a user might pick instead; the packages are downloaded and mined.
 
     `retrieval`: how near the output of the retrieved example is to the true one, for every
     retriever, with the oracle as the ceiling.
@@ -85,35 +104,54 @@ def command(
         write_results,
     )
 
-    out = out or Path("experiments") / name.value
+    out = out or Path("experiments") / FOLDERS.get(name, name.value)
     all_seeds = range(first_seed, first_seed + seeds)
-    request = Request(data, split, functions, measure or [Measure.SYSTEMS], all_seeds, out)
-    metrics, published, measured = EXPERIMENTS[name](request)
+    request = Request(data, split, functions, measure or [Measure.SYSTEMS], all_seeds, size, out)
+    study = EXPERIMENTS[name](request)
     current_commit()  # the code that runs, whatever is committed while it does
     rows: list[Row] = []
     written: list[dict[str, Any]] = []
-    for row in measured:
+    for row in study.rows:
         emit({"system": row.system, "setting": row.setting, "seed": row.seed, **row.metrics})
         rows.append(row)
-        written = write_results(out / "results.json", name.value, rows, published=published)
-    table = markdown_table(written, metrics, published=published)
-    brief = markdown_table(written, metrics, published=published, is_brief=True)
-    tables = {out / "README.md": table, Path("README.md"): brief}
-    pages = [page for page, text in tables.items() if insert_table(page, name.value, text)]
-    remark(
-        f"results: {out}/results.json; table put into: {', '.join(map(str, pages)) or 'no page'}"
-    )
-    stdout().print(table, soft_wrap=True)
+        written = write_results(study.results, name.value, rows, published=study.published)
+    pages: list[str] = []
+    for section, chosen in study.sections.items():
+        of_section = [row for row in written if chosen(row)]
+        table = markdown_table(of_section, study.metrics, published=study.published)
+        brief = markdown_table(of_section, study.metrics, published=study.published, is_brief=True)
+        tables = {out / "README.md": table, Path("README.md"): brief}
+        pages += [str(page) for page, text in tables.items() if insert_table(page, section, text)]
+        stdout().print(table, soft_wrap=True)
+    remark(f"results: {study.results}; tables put into: {', '.join(pages) or 'no page'}")
 
 
-Measured = tuple[Mapping[str, str], Sequence[Mapping[str, Any]], Iterator["Row"]]
-"""The metrics to show, the published rows, and the rows as they are measured."""
+@dataclass(frozen=True)
+class Study:
+    """The rows as they are measured, what is shown of them, and where they are written."""
+
+    rows: "Iterator[Row]"
+    metrics: Mapping[str, str]
+    published: Sequence[Mapping[str, Any]]
+    results: Path
+    sections: Mapping[str, Callable[[Mapping[str, Any]], bool]]  # tables by name, and their rows
 
 
-def _retrieval(request: Request) -> Measured:
+def _retrieval(request: Request) -> Study:
     from redraft.studies.retrieval import METRICS
 
-    return METRICS, (), _retrieval_rows(request)
+    return _one_table("retrieval", request, METRICS, (), _retrieval_rows(request))
+
+
+def _one_table(
+    name: str,
+    request: Request,
+    metrics: Mapping[str, str],
+    published: Sequence[Mapping[str, Any]],
+    rows: "Iterator[Row]",
+) -> Study:
+    results = request.out / "results.json"
+    return Study(rows, metrics, published, results, {name: lambda _: True})
 
 
 def _retrieval_rows(request: Request) -> "Iterator[Row]":
@@ -152,10 +190,10 @@ def _compare(
             yield from paper_rows(comparison, FitOptions(observer=observer))
 
 
-def _hearthstone(request: Request) -> Measured:
+def _hearthstone(request: Request) -> Study:
     from redraft.studies.hearthstone import METRICS, PUBLISHED
 
-    return METRICS, PUBLISHED, _hearthstone_rows(request)
+    return _one_table("hearthstone", request, METRICS, PUBLISHED, _hearthstone_rows(request))
 
 
 def _hearthstone_rows(request: Request) -> "Iterator[Row]":
@@ -176,7 +214,62 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
                     yield from rows(bench)
 
 
-EXPERIMENTS: Mapping[Name, Callable[[Request], Measured]] = {
+def _autocomplete(request: Request) -> Study:
+    from redraft.studies.autocomplete import PUBLISHED
+    from redraft.studies.completions import METRICS
+
+    folder = request.out if request.size is Size.SMALL else request.out / request.size.value
+    name = f"autocomplete {request.size.value}"
+    sections: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+        name: lambda row: " − " not in row["system"] and "," not in row["setting"],
+        f"{name} ablations": lambda row: " − " not in row["system"] and "," in row["setting"],
+        f"{name} differences": lambda row: " − " in row["system"],
+    }
+    rows = _autocomplete_rows(request, folder)
+    return Study(rows, METRICS, PUBLISHED, folder / "results.json", sections)
+
+
+def _autocomplete_rows(request: Request, folder: Path) -> "Iterator[Row]":
+    from redraft.fitting import FitOptions
+    from redraft.studies.autocomplete import MEASURES, SIZES, Bench
+    from redraft.studies.completion_figures import write_plots
+    from redraft.studies.differences import difference_rows, keep, read_kept
+    from redraft.studies.functions import Functions
+
+    corpus = request.data or _mined(request.size, folder / "corpus")
+    strict, paper = Functions.read(corpus / "strict"), Functions.read(corpus / "paper")
+    runs = folder / "runs"
+    for measure in request.measures:
+        for seed in request.seeds:
+            with watched(f"{measure.value}, seed {seed}") as observer:
+                options = FitOptions(seed=seed, observer=observer)
+                bench = Bench(strict, paper, SIZES[request.size.value], options, runs)
+                for rows in MEASURES[measure.value]:
+                    for measured in rows(bench):
+                        keep(measured, runs)
+                        yield measured.row
+    kept = read_kept(runs)
+    yield from difference_rows(kept)
+    write_plots(kept, folder / "plots")
+
+
+def _mined(size: Size, folder: Path) -> Path:
+    """The corpus of this size, downloaded and mined unless it is there."""
+    from redraft.cli.mine_packages import FIGURES, mine_packages
+
+    if not (folder / FIGURES).exists():
+        name = "packages.txt" if size is Size.FULL else f"packages_{size.value}.txt"
+        packages = Path("experiments") / FOLDERS[Name.AUTOCOMPLETE] / name
+        if not packages.exists():
+            raise PairsError(f"{packages}: not found; run from the project's root, or give --data")
+        mine_packages(packages, folder, jobs=None, seed=0, verbose=False)
+    return folder
+
+
+EXPERIMENTS: Mapping[Name, Callable[[Request], Study]] = {
     Name.RETRIEVAL: _retrieval,
     Name.HEARTHSTONE: _hearthstone,
+    Name.AUTOCOMPLETE: _autocomplete,
 }
+FOLDERS = {Name.AUTOCOMPLETE: "python_autocomplete"}
+"""Where an experiment is kept whose name is another one."""

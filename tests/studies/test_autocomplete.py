@@ -1,0 +1,238 @@
+"""The autocomplete study: every system in every setting, on functions made up here."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from redraft.data.example import Example
+from redraft.data.pairs import write_pairs
+from redraft.errors import PairsError
+from redraft.evaluation.next_tokens import NEVER
+from redraft.fitting import FitOptions
+from redraft.models.ngram_cache import LONGEST
+from redraft.retrieval.lexical import Bm25Retriever
+from redraft.studies.autocomplete import (
+    ABLATIONS,
+    Bench,
+    Size,
+    ablation_rows,
+    suffix_match,
+    system_rows,
+)
+from redraft.studies.completion_figures import write_plots
+from redraft.studies.completions import METRICS, Measured, measure_retriever
+from redraft.studies.differences import difference_rows, keep, read_kept
+from redraft.studies.functions import (
+    IN_PROJECT,
+    OTHER_FILES,
+    PAPER,
+    SETTINGS,
+    STRICT,
+    Functions,
+    settings,
+)
+
+TINY: dict[str, Any] = {
+    "retriever": {"network": {"word_width": 8, "width": 8, "code_width": 8}},
+    "editor": {
+        "network": {
+            "word_width": 8,
+            "slot_width": 4,
+            "width": 8,
+            "heads": 2,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+        },
+        "decoding": {"max_length": 12, "beam_size": 2},
+    },
+}
+SIZE = Size(steps=2, batch=4, retriever_steps=2, asked=2, fitted=2, decoded=2)
+KINDS = ("add", "drop", "find", "list", "send")
+
+
+def function(package: str, at: int, side: str) -> Example:
+    kind = KINDS[at % len(KINDS)]
+    name = f"{kind}_{package}"
+    body = f"{kind}ed = self.{package}.{kind}(item{at})\nreturn {kind}ed"
+    x = {"docstring": f"{kind} an item. Returns: it", "name": name, "arguments": f"self, item{at}"}
+    meta = {"package": f"{package}_{side}", "file": f"{package}/{at % 2}.py", "line": at}
+    return Example(x, body, meta)
+
+
+def write_corpus(folder: Path) -> Path:
+    for rule in ("strict", "paper"):
+        (folder / rule).mkdir(parents=True)
+        for side in ("train", "dev", "test"):
+            packages = ("ham", "egg") if side != "train" else ("ham", "egg", "oil")
+            found = [function(name, at, side) for name in packages for at in range(6)]
+            write_pairs(found, folder / rule / f"{side}.jsonl")
+    return folder
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    corpus = write_corpus(tmp_path / "corpus")
+    strict, paper = (Functions.read(corpus / rule) for rule in ("strict", "paper"))
+    return Bench(strict, paper, SIZE, FitOptions(TINY, seed=3), tmp_path / "runs")
+
+
+def names(measured: list[Measured]) -> set[tuple[str, str]]:
+    return {(each.row.system, each.row.setting) for each in measured}
+
+
+def test_every_system_is_measured_and_compared_with_the_default(
+    bench: Bench, tmp_path: Path
+) -> None:
+    measured = list(system_rows(bench))
+    everywhere = ("retrieve+edit", "seq2seq", "decoder-only", "bm25", "lexical", "task", "input")
+    in_project = ("cache", "seq2seq + cache", "seq2seq + suffix")
+    expected = {(system, setting) for system in everywhere for setting in SETTINGS}
+    expected |= {(system, setting) for system in in_project for setting in SETTINGS[:2]}
+    assert names(measured) == expected
+    assert len(measured) == len(expected)
+    for each in measured:
+        assert each.row.seed == 3
+        assert each.row.n == 4
+        assert {"avg_1", "avg_10_paper", "longest_5"} <= set(each.row.metrics)
+        assert set(each.row.interval) == set(each.row.metrics)
+        assert each.row.metrics["avg_1"] == pytest.approx(np.mean(each.values["avg_1"]), abs=0.01)
+        keep(each, tmp_path / "runs")
+    edited = next(each.row for each in measured if each.row.system == "retrieve+edit")
+    assert edited.config["numbering"]["prototypes"] == 3
+    assert edited.parameters > 0
+    assert set(METRICS) <= set(edited.metrics)
+
+    kept = read_kept(tmp_path / "runs")
+    assert names(kept) == expected
+    differences = {(row.system, row.setting): row for row in difference_rows(kept)}
+    assert len(differences) == len(expected) - len(SETTINGS)
+    ahead = differences["retrieve+edit − seq2seq", IN_PROJECT]
+    by_name = {(each.row.system, each.row.setting): each.row.metrics for each in measured}
+    ours, theirs = by_name["retrieve+edit", IN_PROJECT], by_name["seq2seq", IN_PROJECT]
+    assert ahead.metrics["avg_10"] == pytest.approx(ours["avg_10"] - theirs["avg_10"], abs=0.02)
+    low, high = ahead.interval["avg_10"]
+    assert low <= ahead.metrics["avg_10"] <= high
+    pages = write_plots(kept, tmp_path / "plots")
+    assert {page.stem for page in pages} == {*SETTINGS, "distance"}
+    assert all("<svg" in page.read_text() and "NaN" not in page.read_text() for page in pages)
+
+
+def test_every_part_is_taken_away_once(bench: Bench) -> None:
+    measured = list(ablation_rows(bench))
+    parts = ["no cache", *ABLATIONS]
+    assert [each.row.setting for each in measured] == [
+        f"{setting}, {part}" for part in parts for setting in (IN_PROJECT, STRICT)
+    ]
+    read = [each.row.config["numbering"]["prototypes"] for each in measured]
+    assert read == [3, 3, 1, 1, *[3] * 6]
+
+
+def kept_row(system: str, setting: str, seed: int, values: list[float]) -> Measured:
+    from redraft.studies.results import Row
+
+    row = Row(system, setting, "test", seed, len(values), {"avg_1": float(np.mean(values))})
+    return Measured(row, {"avg_1": values}, ["a", "a", "b", "b"])
+
+
+def test_a_difference_is_paired_over_the_seeds_that_both_have(tmp_path: Path) -> None:
+    for each in (
+        kept_row("retrieve+edit", IN_PROJECT, 0, [2.0, 4.0, 6.0, 8.0]),
+        kept_row("retrieve+edit", IN_PROJECT, 1, [4.0, 6.0, 8.0, 10.0]),
+        kept_row("retrieve+edit", IN_PROJECT, 2, [99.0, 99.0, 99.0, 99.0]),
+        kept_row("seq2seq", IN_PROJECT, 0, [1.0, 3.0, 5.0, 7.0]),
+        kept_row("seq2seq", IN_PROJECT, 1, [3.0, 5.0, 7.0, 9.0]),
+        kept_row("retrieve+edit", f"{IN_PROJECT}, no cache", 0, [2.0, 4.0, 6.0, math.nan]),
+        kept_row("seq2seq", PAPER, 0, [1.0, 1.0, 1.0, 1.0]),  # the default is not measured there
+    ):
+        keep(each, tmp_path)
+    found = {row.system: row for row in difference_rows(read_kept(tmp_path))}
+    assert set(found) == {"retrieve+edit − seq2seq", "retrieve+edit − no cache"}
+    row = found["retrieve+edit − seq2seq"]
+    assert (row.metrics["avg_1"], row.interval["avg_1"]) == (1.0, (1.0, 1.0))
+    assert row.metrics["avg_1_ratio"] == pytest.approx(6 / 5, abs=0.01)
+    assert row.config["seeds"] == [0, 1]
+    assert found["retrieve+edit − no cache"].metrics["avg_1"] == 0.0
+
+
+def test_a_question_is_answered_by_its_own_package_and_never_by_itself(bench: Bench) -> None:
+    for name in (IN_PROJECT, OTHER_FILES):
+        setting = bench.asked[name]
+        for example, ranked in zip(setting.asked, bench.found(setting), strict=True):
+            assert ranked
+            for found in (each.example for each in ranked):
+                assert found.meta["package"] == example.meta["package"]
+                assert found.y != example.y
+                assert name == IN_PROJECT or found.meta["file"] != example.meta["file"]
+
+
+@pytest.mark.parametrize("name", [STRICT, PAPER])
+def test_across_packages_only_training_functions_answer(bench: Bench, name: str) -> None:
+    setting = bench.asked[name]
+    packages = {each.example.meta["package"] for ranked in bench.found(setting) for each in ranked}
+    assert packages
+    assert all(package.endswith("_train") for package in packages)
+
+
+def test_dev_and_test_ask_other_packages(bench: Bench) -> None:
+    asked = set(bench.asked[IN_PROJECT].packages), set(bench.dev[IN_PROJECT].packages)
+    assert asked == ({"ham_test", "egg_test"}, {"ham_dev", "egg_dev"})
+
+
+def test_the_same_questions_are_asked_again(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    strict = Functions.read(corpus / "strict")
+    first, second = (settings(strict, strict, split="test", each=3) for _ in range(2))
+    assert first[IN_PROJECT].asked == second[IN_PROJECT].asked
+    assert len(first[IN_PROJECT].asked) == 6
+
+
+def test_a_corpus_that_lacks_a_side_is_told(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    (corpus / "strict" / "dev.jsonl").unlink()
+    with pytest.raises(PairsError, match=r"has no dev\.jsonl; build a corpus with redraft mine"):
+        Functions.read(corpus / "strict")
+
+
+def test_a_prototype_that_is_the_answer_completes_all_of_it(bench: Bench) -> None:
+    setting = bench.asked[IN_PROJECT]
+    retriever = Bm25Retriever.build(setting.asked)
+    found = retriever.retrieve([each.x for each in setting.asked], 1)
+    measured = measure_retriever("oracle", setting, found)
+    assert all(ranks == 100.0 for ranks in measured.values["bleu_yin"])
+    lengths = measured.values["longest_1"]
+    assert all(length > 10 for length in lengths)
+
+
+def test_without_prototypes_nothing_is_foreseen(bench: Bench) -> None:
+    setting = bench.asked[IN_PROJECT]
+    measured = measure_retriever("nothing", setting, [[] for _ in setting.asked])
+    assert measured.row.metrics["longest_10"] == 0.0
+    assert max(len(each.y) for each in setting.asked) < NEVER
+
+
+def test_a_suffix_match_is_believed_from_its_least_length_on() -> None:
+    cache = suffix_match(3)
+    shares = cache.gate(torch.arange(LONGEST + 1), torch.zeros(LONGEST + 1, 3))
+    assert (shares[:3] < 0.01).all()
+    assert (shares[3:] > 0.99).all()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_functions_of_no_package_are_not_projects() -> None:
+    from redraft.training.train_editor import count_projects
+
+    bare = [replace(function("ham", at, "train"), meta={}) for at in range(3)]
+    assert count_projects(bare) == 1
