@@ -183,7 +183,7 @@ def test_rows_of_a_batch_are_answered_as_they_would_be_alone() -> None:
 def test_a_saved_editor_keeps_its_cache(tmp_path: Path) -> None:
     editor = caching(cached=6, pull=0.5)
     assert editor.cache is not None
-    editor.cache.evidence.add_(torch.tensor([0.3, -0.2, 0.1]))
+    editor.cache.evidence.add_(torch.tensor([0.3, -0.2, 0.1, 0.2, -0.1]))
     model = RetrieveAndEdit(greeter().retriever, editor)
     model.save(tmp_path / "model")
     loaded = RetrieveAndEdit.load(tmp_path / "model")

@@ -187,3 +187,13 @@ def test_a_wider_beam_finds_nothing_less_likely() -> None:
 def test_a_known_confidence_comes_with_every_candidate() -> None:
     for ranked in greeter(30).predict(ASKED, k=3):
         assert all(0 < (candidate.confidence or 0) < 1 for candidate in ranked)
+
+
+def test_words_can_begin_as_likely_as_they_are_frequent() -> None:
+    taught = editor_of(greeter())
+    config = replace(taught.network.config, expects_words=True)
+    fresh = NeuralEditor.build(taught.numbering, config, taught.decoding)
+    chances = fresh.network.write.bias.exp()
+    counts = taught.numbering.vocabulary.counts[: taught.numbering.written]
+    expected = torch.tensor(counts) + 0.5
+    assert torch.allclose(chances / chances.sum(), expected / expected.sum(), atol=1e-6)

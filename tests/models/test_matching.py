@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redraft.data.sequences import Sequences
-from redraft.models.matching import AGREES, Matching
+from redraft.models.matching import Matching
 from redraft.models.memory import Sources
 
 START, END = 2, 3
@@ -26,7 +26,7 @@ def agreement(written: list[int], source: list[int], place: int) -> int:
 def test_a_place_scores_one_weight_for_each_word_that_agrees_before_it(
     written: list[int], first: list[int], second: list[int], longest: int
 ) -> None:
-    matching = Matching(2, longest)
+    matching = Matching(2, longest, agreement=2.0)
     sequences = [Sequences.pad([[*each, END]]) for each in (first, second)]
     sources = Sources.join(sequences, [True, True])
     tokens = torch.tensor([[START, *written]])
@@ -35,7 +35,7 @@ def test_a_place_scores_one_weight_for_each_word_that_agrees_before_it(
         found = matching(history, sources)[0].tolist()
     for at in range(len(written) + 1):
         expected = [
-            AGREES * min(longest, agreement(written[:at], source, place))
+            2 * min(longest, agreement(written[:at], source, place))
             for source in (first, second)
             for place in range(len(source) + 1)
         ]
@@ -48,7 +48,7 @@ def test_every_source_has_its_own_weights() -> None:
         matching.weights[1] = 5.0
     sources = Sources.join([Sequences.pad([[4, END]]), Sequences.pad([[4, END]])], [True, True])
     history = torch.cat([matching.begin(1, torch.device("cpu")), torch.tensor([[4]])], 1)
-    assert matching(history, sources)[0, 0].tolist() == [0, AGREES, 0, 5]
+    assert matching(history, sources)[0, 0].tolist() == [0, 1, 0, 5]
 
 
 @given(TOKENS, TOKENS, TOKENS)

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import torch
 
+from redraft.data.edit_numbers import Places
 from redraft.data.example import Example
 from redraft.data.pairs import write_pairs
 from redraft.errors import PairsError
 from redraft.evaluation.next_tokens import NEVER
 from redraft.fitting import FitOptions
-from redraft.models.ngram_cache import LONGEST
+from redraft.models.ngram_cache import EVIDENCE, LONGEST
 from redraft.retrieval.lexical import Bm25Retriever
 from redraft.studies.autocomplete import (
     ABLATIONS,
     Bench,
     Size,
     ablation_rows,
-    suffix_match,
     system_rows,
 )
 from redraft.studies.completion_figures import write_plots
@@ -37,6 +37,7 @@ from redraft.studies.functions import (
     Functions,
     settings,
 )
+from redraft.studies.peers import ClassicCache, suffix_match
 
 TINY: dict[str, Any] = {
     "retriever": {"network": {"word_width": 8, "width": 8, "code_width": 8}},
@@ -125,12 +126,12 @@ def test_every_system_is_measured_and_compared_with_the_default(
 
 def test_every_part_is_taken_away_once(bench: Bench) -> None:
     measured = list(ablation_rows(bench))
-    parts = ["no cache", *ABLATIONS]
+    parts = ["no cache", "no prototype read", *ABLATIONS]
     assert [each.row.setting for each in measured] == [
         f"{setting}, {part}" for part in parts for setting in (IN_PROJECT, STRICT)
     ]
     read = [each.row.config["numbering"]["prototypes"] for each in measured]
-    assert read == [3, 3, 1, 1, *[3] * 6]
+    assert read == [3, 3, 0, 0, 1, 1, *[3] * 6]
 
 
 def kept_row(system: str, setting: str, seed: int, values: list[float]) -> Measured:
@@ -218,7 +219,7 @@ def test_without_prototypes_nothing_is_foreseen(bench: Bench) -> None:
 
 def test_a_suffix_match_is_believed_from_its_least_length_on() -> None:
     cache = suffix_match(3)
-    shares = cache.gate(torch.arange(LONGEST + 1), torch.zeros(LONGEST + 1, 3))
+    shares = cache.gate(torch.arange(LONGEST + 1), torch.zeros(LONGEST + 1, len(EVIDENCE)))
     assert (shares[:3] < 0.01).all()
     assert (shares[3:] > 0.99).all()
 
@@ -236,3 +237,24 @@ def test_functions_of_no_package_are_not_projects() -> None:
 
     bare = [replace(function("ham", at, "train"), meta={}) for at in range(3)]
     assert count_projects(bare) == 1
+
+
+def test_a_classic_cache_backs_off_as_witten_and_bell() -> None:
+    a, b, c, d = 4, 5, 6, 7  # after "a b" came c twice and d once; after "b" alone once a
+    outputs = torch.tensor([[2, a, b, c, 3, 2, a, b, c, 3, 2, a, b, d, 3, 2, b, a, 3]])
+    cache = ClassicCache()
+    state = cache.begin(Places(outputs, torch.zeros_like(outputs)))
+    state = cache.read(state, torch.tensor([[2, a, b]]))
+    with torch.no_grad():
+        chances = cache(state, 8).chances[0].double()
+    words = [a, b, c, 3, a, b, c, 3, a, b, d, 3, b, a, 3, a, b]  # the output so far among them
+    expected = torch.bincount(torch.tensor(words), minlength=8).double()
+    expected /= expected.sum()
+    for counts in ({c: 2, d: 1, a: 1}, {c: 2, d: 1}, {c: 2, d: 1}):  # after b, a b, <s> a b
+        total, kinds = sum(counts.values()), len(counts)
+        seen = torch.zeros(8, dtype=torch.float64)
+        for word, count in counts.items():
+            seen[word] = count
+        expected = (seen + kinds * expected) / (total + kinds)
+    assert torch.allclose(chances, expected, atol=1e-6)
+    assert chances.sum() == pytest.approx(1.0)

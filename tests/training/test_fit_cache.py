@@ -111,7 +111,7 @@ def test_a_long_match_weighs_more_than_a_short_one_once_it_was_learned(
     cache = fit_cache(editor, *repeating(40, seed=0))
     # a single word agrees by chance, several never do
     assert cache.lengths[3] - cache.lengths[0] > cache.lengths[1] - cache.lengths[0] > 1
-    evidence = torch.tensor([[0.0, -3.0, -5.0]]).expand(2, -1)
+    evidence = torch.tensor([[0.0, -3.0, -5.0, -5.0, 0.0]]).expand(2, -1)
     short, long = cache.gate(torch.tensor([0, 3]), evidence).tolist()
     assert long > short
 

@@ -81,7 +81,8 @@ class NeuralEditor(Editor):
             copyable=tuple(numbering.copyable),
         )
         network = EditNetwork(sizes, config)
-        network.expect_words(numbering.vocabulary.counts[: numbering.written])
+        if config.expects_words:
+            network.expect_words(numbering.vocabulary.counts[: numbering.written])
         return cls(numbering, network, decoding)
 
     def with_decoding(self, decoding: DecodingConfig) -> "NeuralEditor":

@@ -41,6 +41,8 @@ class EditNetworkConfig:
     dropout: float = 0.1
     word_dropout: float = 0.0
     match_length: int = 4  # words before a place that are compared with those written last
+    agreement: float = 1.0  # what each of them is worth before all training
+    expects_words: bool = False  # the most frequent ones from the start
 
     def __post_init__(self) -> None:
         for name, table in (("architecture", ARCHITECTURES), ("copying", COPYINGS)):
@@ -120,7 +122,9 @@ class EditNetwork(nn.Module):
         self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
         self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
         self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
-        self.matching = Matching(len(sizes.copyable), config.match_length)
+        self.matching = Matching(
+            len(sizes.copyable), config.match_length, agreement=config.agreement
+        )
         self.write = nn.Linear(self.decoder.width, sizes.written)
 
     def expect_words(self, counts: Sequence[int]) -> None:

@@ -15,17 +15,13 @@ _UNREAD, _NOTHING = -2, -1
 """What was read before the start, and what stands before it in a source: equal to no token."""
 
 
-AGREES = 2.0
-"""What a word that agrees is worth before all training."""
-
-
 class Matching(nn.Module):
     """A score for copying from a place: one weight for each word that agrees before it."""
 
-    def __init__(self, roles: int, longest: int) -> None:
+    def __init__(self, roles: int, longest: int, *, agreement: float = 1.0) -> None:
         super().__init__()
         self.longest = longest
-        self.weights = nn.Parameter(torch.full((roles, longest), AGREES))
+        self.weights = nn.Parameter(torch.full((roles, longest), agreement))
 
     def begin(self, rows: int, device: torch.device) -> Tensor:
         """What was read before anything was: (B, longest)."""

@@ -115,14 +115,27 @@ class NgramCache(NoCache):
         return torch.sigmoid(self.shares[longest] + evidence @ self.evidence)
 
 
-EVIDENCE = ("how sure the cache is", "how sure the editor is", "the editor expects no known word")
+EVIDENCE = (
+    "how sure the cache is",
+    "how sure the editor is",
+    "the editor expects no known word",
+    "what the cache thinks of the editor's first choice",
+    "both have the same first choice",
+)
 
 
 def evidence_of(log_probs: Tensor, foreseen: Foreseen) -> Tensor:
     """What the gate is told besides the longest match: (R, E)."""
-    sure = foreseen.chances.amax(1).clamp(min=_LEAST).log()
-    unknown = log_probs[:, UNKNOWN_NUMBER].clamp(min=_UNLIKELY)
-    return torch.stack([sure, log_probs.amax(1), unknown], 1)
+    edited, cached = log_probs.max(1), foreseen.chances.max(1)
+    support = foreseen.chances.gather(1, edited.indices[:, None])[:, 0]
+    logs = [
+        cached.values.log(),
+        edited.values,
+        log_probs[:, UNKNOWN_NUMBER],
+        support.log(),
+    ]
+    evidence = [each.clamp(min=_UNLIKELY) for each in logs]
+    return torch.stack([*evidence, (edited.indices == cached.indices).float()], 1)
 
 
 _UNLIKELY = -10.0

@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from redraft.config import merged, values_of
 from redraft.editing.neural_editor import NeuralEditor
 from redraft.fitting import (
@@ -24,7 +22,7 @@ from redraft.fitting import (
     fit_encoder,
     retriever_config,
 )
-from redraft.models.ngram_cache import LONGEST, OWN, NgramCache
+from redraft.models.ngram_cache import NgramCache
 from redraft.retrieval.encoder import DirectionEncoder
 from redraft.retrieval.learned import InputRetriever, TaskRetriever
 from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
@@ -34,6 +32,7 @@ from redraft.studies.functions import (
     IN_PROJECT,
     OTHER_FILES,
     PAPER,
+    RETRIEVED,
     STRICT,
     Build,
     Found,
@@ -41,7 +40,8 @@ from redraft.studies.functions import (
     Setting,
     settings,
 )
-from redraft.training.fit_cache import fit_cache
+from redraft.studies.peers import ClassicCache, suffix_match
+from redraft.training.fit_cache import fit_cache, fit_gate
 from redraft.training.train_editor import count_projects
 from redraft.training.train_retriever import Target, input_target, task_target
 
@@ -205,9 +205,9 @@ def peer_rows(bench: Bench) -> Iterator[Measured]:
     # what reads no prototype is the same in every setting with the same questions
     for setting in (bench.asked[IN_PROJECT], bench.asked[PAPER]):
         yield from _alike(bench, _measure(bench, "seq2seq", setting, editor, about))
-    cached = editor.with_cache(bench.fit_cache(editor))
+    cached = with_classic_cache(bench, editor)
     suffix = choose_suffix(bench, editor)
-    alone = editor.with_cache(_alone(cached.cache))
+    alone = editor.with_decoding(cached.decoding).with_cache(ClassicCache.alone())
     for setting in (bench.asked[IN_PROJECT], bench.asked[OTHER_FILES]):
         yield _measure(bench, "seq2seq + cache", setting, cached, about, is_decoded=False)
         yield _measure(bench, "seq2seq + suffix", setting, suffix, about, is_decoded=False)
@@ -218,30 +218,12 @@ def peer_rows(bench: Bench) -> Iterator[Measured]:
         yield from _alike(bench, _measure(bench, "decoder-only", setting, editor, about))
 
 
-def _alone(cache: NgramCache | None) -> NgramCache:
-    """The same cache, which leaves nothing to the editor wherever it expects anything."""
-    assert cache is not None
-    alone = NgramCache()
-    alone.load_state_dict(cache.state_dict())
-    with torch.no_grad():
-        alone.shares.fill_(SURE)
-        alone.evidence.zero_()
-    return alone
-
-
-SURE = 7.0
-"""The gate's logit where one expert is believed: a thousand to one, and the other breaks ties."""
-
-
-def suffix_match(least: int) -> NgramCache:
-    """A cache that believes its longest match if it has so many words, and else the editor."""
-    cache = NgramCache()
-    with torch.no_grad():
-        cache.lengths.copy_(5.0 * torch.arange(LONGEST + 1))
-        cache.ranks[OWN] = -torch.inf  # the prototypes alone
-        cache.shares.fill_(-SURE)
-        cache.shares[least:] = SURE
-    return cache
+def with_classic_cache(bench: Bench, editor: NeuralEditor) -> NeuralEditor:
+    """The editor with a cache over all of the project, its share for each match fitted on dev."""
+    everything = editor.with_decoding(replace(editor.decoding, cached=RETRIEVED))
+    cache, dev = ClassicCache(), bench.dev[IN_PROJECT]
+    fit_gate(cache, [cache.shares], everything, dev.asked, bench.found(dev))
+    return everything.with_cache(cache)
 
 
 def choose_suffix(bench: Bench, editor: NeuralEditor) -> NeuralEditor:
@@ -281,7 +263,7 @@ def _alike(bench: Bench, measured: Measured) -> Iterator[Measured]:
 
 
 ABLATIONS: Mapping[str, Settings] = {
-    "1 prototype": {"numbering": {"prototypes": 1}},
+    "1 prototype read": {"numbering": {"prototypes": 1}},
     "no match lengths": {"network": {"match_length": 0}},
     "trained in-project only": {"prototypes": {"across": 0.0, "absent": 0.0}},
     "trained across only": {"prototypes": {"across": 1.0, "absent": 0.0}},
@@ -302,6 +284,9 @@ def ablation_rows(bench: Bench) -> Iterator[Measured]:
 
     editor, about = bench.editor("retrieve+edit", retriever)
     yield from rows("no cache", editor, about)
+    unread, about = bench.editor("seq2seq", NoRetriever(bench.strict.train))
+    unread = unread.with_decoding(editor.decoding)
+    yield from rows("no prototype read", unread.with_cache(bench.fit_cache(unread)), about)
     for what, changed in ABLATIONS.items():
         editor, about = bench.editor(what, retriever, changed)
         yield from rows(what, editor.with_cache(bench.fit_cache(editor)), about)

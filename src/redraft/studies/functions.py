@@ -20,8 +20,8 @@ IN_PROJECT, OTHER_FILES = "in-project", "in-project-other-files"
 STRICT, PAPER = "across-strict", "across-paper"
 SETTINGS = (IN_PROJECT, OTHER_FILES, STRICT, PAPER)
 
-RETRIEVED = 100
-"""Prototypes of a question: the nearest few are read, all of them are looked up."""
+RETRIEVED = 1_000
+"""Prototypes of a question, all of a project: the nearest few are read, more are looked up."""
 
 Build = Callable[[Sequence[Example]], Retriever]
 Found = Sequence[Sequence[Prototype]]

@@ -64,7 +64,7 @@ Settings = Mapping[str, Mapping[str, Any]]
 ABLATIONS: Mapping[str, Settings] = {
     "no copying": {"network": {"copying": "none"}},
     "x' read too": {"numbering": {"reads_prototype_input": True}},
-    "identity augmentation": {"augmentation": {"identity": 0.1}},
+    "no identity augmentation": {"augmentation": {"identity": 0.0}},
     "no noise in training": {"prototypes": {"top": 1}},
     "LSTM": {"network": {"architecture": "lstm"}},
 }

@@ -18,12 +18,12 @@ _NUMBER = re.compile(r"\d+")
 class AugmentationConfig:
     """Chances: of an example, of an example, of a word.
 
-    `identity`: it is its own prototype, a tenth in the paper. `renumbered`: the numbers that its
-    input and its output share are exchanged for others, in both. `hidden`: a word that they share
-    and that few examples have is hidden, so that it must be copied.
+    `identity`: it is its own prototype, as in the paper. `renumbered`: the numbers that its input
+    and its output share are exchanged for others, in both. `hidden`: a word that they share and
+    that few examples have is hidden, so that it must be copied.
     """
 
-    identity: float = 0.0
+    identity: float = 0.1
     renumbered: float = 0.5
     hidden: float = 0.2
 

@@ -29,12 +29,23 @@ def fit_cache(
 ) -> NgramCache:
     """The cache that helps an editor most with outputs it was not trained on."""
     cache = NgramCache()
-    reader = editor.with_cache(cache)
-    counts = [each.clone() for each in _counts(reader, examples, prototypes)]
+    counted = _counts(editor.with_cache(cache), examples, prototypes)
+    counts = [each.clone() for each in counted]
     _minimise([cache.lengths, cache.ranks], lambda: _surprise(cache, *counts))
-    seen = [each.clone() for each in _seen(reader, cache, examples, prototypes)]
-    _minimise([cache.shares, cache.evidence], lambda: _mixed_surprise(cache, *seen))
+    fit_gate(cache, [cache.shares, cache.evidence], editor, examples, prototypes)
     return cache
+
+
+def fit_gate(
+    cache: NgramCache,
+    weights: Sequence[Tensor],
+    editor: NeuralEditor,
+    examples: Sequence[Example],
+    prototypes: Sequence[Sequence[Prototype]],
+) -> None:
+    """Fit these weights of the gate; those of the places stay."""
+    seen = [each.clone() for each in _seen(editor.with_cache(cache), cache, examples, prototypes)]
+    _minimise(weights, lambda: _mixed_surprise(cache, *seen))
 
 
 @torch.inference_mode()

@@ -110,7 +110,7 @@ def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
         return config
     return replace(
         config,
-        network=replace(config.network, match_length=8),
+        network=replace(config.network, match_length=8, agreement=2.0, expects_words=True),
         numbering=replace(config.numbering, prototypes=3),
         decoding=replace(config.decoding, cached=100),
     )
