@@ -2,10 +2,18 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from redraft.data.tokenizer import Tokenizer
 from redraft.data.vocabulary import END
-from redraft.editing.completion import Completion, align, continuation, readable_prefix
+from redraft.editing.completion import (
+    Completion,
+    align,
+    align_each,
+    continuation,
+    readable_prefix,
+)
 from redraft.editing.neural_editor import NeuralEditor
 from tests.greetings import greeter
 
@@ -106,3 +114,16 @@ def test_an_output_goes_on_behind_the_longest_run_that_ends_the_prefix(
 def test_a_completion_as_json() -> None:
     row = Completion("x", "x)", -0.25, None).to_json()
     assert row == {"token": "x", "text": "x)", "log_prob": -0.25, "prototype": None}
+
+
+@given(
+    st.lists(st.sampled_from("abc"), max_size=12),
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=10), max_size=4),
+)
+def test_every_beginning_is_aligned_as_it_would_be_alone(
+    tokens: list[str], outputs: list[list[str]]
+) -> None:
+    aligned = align_each(tokens, outputs)
+    assert aligned.tolist() == [
+        [align(tokens[:end], output) for output in outputs] for end in range(len(tokens) + 1)
+    ]

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from redraft.data.tokenizer import detokenize
 from redraft.retrieval.prototype import Prototype
 
@@ -55,3 +58,23 @@ def align(prefix: Sequence[str], output: Sequence[str]) -> int:
             run += 1
         best = max(best, (run, -abs(end - len(prefix)), end))
     return best[2] if best[0] else min(len(prefix), len(output))
+
+
+def align_each(tokens: Sequence[str], outputs: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """`align` of every beginning of the tokens, the empty one first, with each output: (T+1, K)."""
+    numbers: dict[str, int] = {}
+    lengths = np.array([len(output) for output in outputs], np.int64)
+    words = np.full((len(outputs), int(lengths.max(initial=0))), -1)
+    for row, output in enumerate(outputs):
+        words[row, : len(output)] = [numbers.setdefault(each, len(numbers)) for each in output]
+    ends = np.arange(words.shape[1] + 1)
+    runs = np.zeros((len(outputs), len(ends)), np.int64)
+    aligned = [np.zeros(len(outputs), np.int64)]
+    for read, token in enumerate(tokens, start=1):
+        # a run that ends here is one longer than the run that ended a word before
+        runs[:, 1:] = np.where(words == numbers.get(token, -2), runs[:, :-1] + 1, 0)
+        nearness = 2 * -np.abs(ends - read) + (ends > read)
+        best = (runs * 4 * (len(tokens) + len(ends)) + nearness).argmax(1)
+        has_run = runs[np.arange(len(outputs)), best] > 0
+        aligned.append(np.where(has_run, best, np.minimum(read, lengths)))
+    return np.stack(aligned)

@@ -8,7 +8,8 @@ import numpy as np
 
 from redraft.data.example import Example
 from redraft.data.tokenizer import Tokenizer, spell
-from redraft.editing.completion import align
+from redraft.data.vocabulary import END
+from redraft.editing.completion import align_each
 from redraft.editing.editor import Editor, VerbatimEditor
 from redraft.editing.neural_editor import NeuralEditor
 from redraft.evaluation.bleu import bleu_yin
@@ -93,15 +94,11 @@ def _aligned_ranks(tokenizer: Tokenizer, example: Example, ranked: Sequence[Prot
     """The first prototype that foresees each token, by `align`, repeated guesses not counted."""
     body = tokenizer.tokenize(example.y)
     outputs = [tokenizer.tokenize(each.example.y) for each in ranked]
+    closed = [[*output, END] for output in outputs]
     ranks = []
-    for at in range(len(body) + 1):
-        truth = body[at] if at < len(body) else None
-        guesses: list[str | None] = []
-        for output in outputs:
-            place = align(body[:at], output)
-            guess = output[place] if place < len(output) else None
-            if guess not in guesses:
-                guesses.append(guess)
+    for truth, places in zip([*body, END], align_each(body, outputs), strict=True):
+        found = (output[place] for output, place in zip(closed, places, strict=True))
+        guesses = list(dict.fromkeys(found))
         ranks.append(guesses.index(truth) if truth in guesses else NEVER)
     return np.array(ranks, np.int64)
 
