@@ -57,8 +57,8 @@ def test_a_miss_within_a_suggestion_makes_it_wrong() -> None:
 
 def test_a_suggestion_ends_before_the_token_that_makes_it_unlikely() -> None:
     texts = ["self", ".", "wanted", ".", "other"]
-    # 0.5 · 0.5 is likely enough, 0.5 · 0.5 · 0.5 is not; the first token's chance is no matter
-    chances = [0.01, 0.5, 0.5, 0.5, 0.5, 1]
+    # 0.8 · 0.8 is likely enough, 0.8 · 0.8 · 0.8 is not; the first token's chance is no matter
+    chances = [0.01, 0.8, 0.8, 0.8, 0.8, 1]
     hits = [True, True, True, False, True, True]
     assert replay(texts, choices(hits, chances=chances)) == Typing(17, 1 + 1 + 1, 5, 4)
 
@@ -83,7 +83,7 @@ def test_a_suggestion_is_no_longer_than_the_longest_line() -> None:
 def test_one_hit_more_can_cost_keys() -> None:
     """The early suggestion is right but short, and none that begins where it ends is right."""
     texts = ["a", "b", "longword", "another", "other"]
-    chances = [1, 0.3, 0.5, 0.5, 0.5, 1]
+    chances = [1, 0.7, 0.8, 0.8, 0.8, 1]
     rest = [True, True, True, False, True]
     assert replay(texts, choices([False, *rest], chances=chances)).keys == 1 + 1 + 5
     assert replay(texts, choices([True, *rest], chances=chances)).keys == 1 + 8 + 7 + 5

@@ -42,7 +42,7 @@ from redraft.studies.functions import (
 )
 from redraft.studies.peers import ClassicCache, suffix_match
 from redraft.training.fit_cache import fit_cache, fit_gate
-from redraft.training.train_editor import count_projects
+from redraft.training.train_editor import FEW_EPOCHS, count_projects
 from redraft.training.train_retriever import Target, input_target, task_target
 
 Settings = Mapping[str, Mapping[str, Any]]
@@ -127,7 +127,9 @@ class Bench:
             "evaluate_every": self.size.steps,
         }
         common = self.options.settings.get("editor", {})
-        tables = merged({"training": steps}, common, changed or {})
+        seen = self.size.steps * self.size.batch / len(self.strict.train)
+        network = {"dropout": 0.0} if seen <= FEW_EPOCHS else {}
+        tables = merged({"training": steps, "network": network}, common, changed or {})
         folder = self.folder / "".join(each if each.isalnum() else "-" for each in name)
         options = replace(self.options, folder=folder, settings={"editor": tables})
         started = time.monotonic()

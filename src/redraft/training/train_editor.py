@@ -34,6 +34,9 @@ SMALL = 5_000
 EPOCHS = 36
 """How often few examples are seen."""
 
+FEW_EPOCHS = 3
+"""Examples that are seen so seldom are not learned by heart: dropout would only slow learning."""
+
 Judge = Callable[[NeuralEditor], dict[str, float]]
 """Figures on dev; the first one chooses the checkpoint, higher is better; none: the last one."""
 
@@ -102,7 +105,10 @@ def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
         epoch = math.ceil(examples / training.batch_size)
         steps = min(max(EPOCHS * epoch, 300), 1_200)
     written = min(max(examples // 4, 2_000), EditNumberingConfig.max_written)
+    epochs = steps * training.batch_size / examples
+    network = EditNetworkConfig() if epochs > FEW_EPOCHS else EditNetworkConfig(dropout=0.0)
     config = EditorConfig(
+        network=network,
         numbering=EditNumberingConfig(max_written=written),
         training=replace(training, steps=steps, evaluate_every=steps // 8),
     )
