@@ -116,10 +116,11 @@ def command(
         rows.append(row)
         written = write_results(study.results, name.value, rows, published=study.published)
     pages: list[str] = []
-    for section, chosen in study.sections.items():
+    for at, (section, chosen) in enumerate(study.sections.items()):
         of_section = [row for row in written if chosen(row)]
-        table = markdown_table(of_section, study.metrics, published=study.published)
-        brief = markdown_table(of_section, study.metrics, published=study.published, is_brief=True)
+        published = study.published if at == 0 else ()
+        table = markdown_table(of_section, study.metrics, published=published)
+        brief = markdown_table(of_section, study.metrics, published=published, is_brief=True)
         tables = {out / "README.md": table, Path("README.md"): brief}
         pages += [str(page) for page, text in tables.items() if insert_table(page, section, text)]
         stdout().print(table, soft_wrap=True)
