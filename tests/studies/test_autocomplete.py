@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from redraft.studies.functions import (
     settings,
 )
 from redraft.studies.peers import ClassicCache, suffix_match
+from redraft.studies.results import Row, markdown_table
 
 TINY: dict[str, Any] = {
     "retriever": {"network": {"word_width": 8, "width": 8, "code_width": 8}},
@@ -135,8 +136,6 @@ def test_every_part_is_taken_away_once(bench: Bench) -> None:
 
 
 def kept_row(system: str, setting: str, seed: int, values: list[float]) -> Measured:
-    from redraft.studies.results import Row
-
     row = Row(system, setting, "test", seed, len(values), {"avg_1": float(np.mean(values))})
     return Measured(row, {"avg_1": values}, ["a", "a", "b", "b"])
 
@@ -159,6 +158,8 @@ def test_a_difference_is_paired_over_the_seeds_that_both_have(tmp_path: Path) ->
     assert row.metrics["avg_1_ratio"] == pytest.approx(6 / 5, abs=0.01)
     assert row.config["seeds"] == [0, 1]
     assert found["retrieve+edit − no cache"].metrics["avg_1"] == 0.0
+    table = markdown_table([asdict(row)], {"avg_1": "average"})
+    assert "| in-project | retrieve+edit − seq2seq | 4 | 1.00 (1.00 to 1.00) |" in table
 
 
 def test_a_question_is_answered_by_its_own_package_and_never_by_itself(bench: Bench) -> None:

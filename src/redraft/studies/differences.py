@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from redraft.evaluation.bootstrap import paired_interval, ratio_interval
 from redraft.studies.completions import DISTANCE, METRICS, Measured
-from redraft.studies.results import DECIMALS, Row
+from redraft.studies.results import ALL_SEEDS, DECIMALS, Row
 
 DEFAULT = "retrieve+edit"
-ALL_SEEDS = "all"
 
 
 def keep(measured: Measured, folder: Path) -> None:

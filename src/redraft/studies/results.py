@@ -17,6 +17,9 @@ from redraft.evaluation.bootstrap import Interval, mean_interval
 
 DECIMALS = 2
 
+ALL_SEEDS = "all"
+"""The seed of a row that compares two systems over all the seeds that both have."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -188,6 +191,8 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     if row["seed"] == "mean":
         return f"{value} ± {row['spread'][name]:.1f}"
     low, high = row["interval"].get(name, (None, None))
+    if row["seed"] == ALL_SEEDS:  # differences are small, and may be negative
+        return f"{row['metrics'][name]:.2f} ({low:.2f} to {high:.2f})"
     return value if low is None else f"{value} ({low:.1f}–{high:.1f})"
 
 
