@@ -10,7 +10,7 @@ import typer
 
 from redraft.cli.console import emit, progress, remark, stdout, working
 from redraft.cli.training import watched
-from redraft.errors import PairsError
+from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
     from redraft.studies.results import Row
@@ -95,7 +95,8 @@ def command(
     A training that was stopped goes on when the same command is given again.
 
     Examples: `redraft experiment hearthstone --data cards/ --seeds 1`,
-    `redraft experiment retrieval --data cards/ --seeds 3`
+    `redraft experiment retrieval --data cards/ --seeds 3`,
+    `redraft experiment autocomplete --size small --seeds 1`
     """
     from redraft.studies.results import (
         current_commit,
@@ -237,6 +238,10 @@ def _autocomplete_rows(request: Request, folder: Path) -> "Iterator[Row]":
     from redraft.studies.differences import difference_rows, keep, read_kept
     from redraft.studies.functions import Functions
 
+    for measure in request.measures:
+        if measure.value not in MEASURES:
+            known = ", ".join(MEASURES)
+            raise ConfigError(f"autocomplete has no measure {measure.value}; choose from: {known}")
     corpus = request.data or _mined(request.size, folder / "corpus")
     strict, paper = Functions.read(corpus / "strict"), Functions.read(corpus / "paper")
     runs = folder / "runs"

@@ -32,7 +32,7 @@ LONGEST_LINE = 20
 
 LEAST_LIKELY = math.log(0.6)
 """How likely the tokens after the first must be, together: a completion ends before the one that
-makes it less likely. On held-out functions this saves most keys: 32 % of them, 26 % with 0.2."""
+makes it less likely. On held-out functions of dev this saved 32 % of the keys, 0.2 saved 26 %."""
 
 A_LETTER = math.log(1 / 20)
 """The chance of each letter of a word that is not known: half a known word is rarely all of it."""
