@@ -68,6 +68,10 @@ def memory_of(lengths: Sequence[tuple[int, ...]], *, seed: int = 0, wider: int =
     return Memory(sources, states, states.mean(1))
 
 
+def rows_of(memory: Memory, rows: Tensor) -> Memory:
+    return Memory(memory.sources.select(rows), memory.states[rows], memory.summary[rows])
+
+
 def decode(embedded: Tensor, state: Memory | DecoderState) -> tuple[Tensor, DecoderState]:
     start = decoder().start(state, generator=None) if isinstance(state, Memory) else state
     states, after = decoder()(embedded, start, generator=None)
@@ -113,7 +117,7 @@ def test_a_row_is_read_alone_as_beside_others(lengths: list[tuple[int, int]], se
     memory, embedded = memory_of(lengths), noise(len(lengths), 4, INPUT, seed=seed)
     together, _ = decode(embedded, memory)
     for row in range(len(lengths)):
-        alone, _ = decode(embedded[row : row + 1], memory.select(torch.tensor([row])))
+        alone, _ = decode(embedded[row : row + 1], rows_of(memory, torch.tensor([row])))
         close(alone[0], together[row])
 
 
@@ -203,8 +207,8 @@ def test_going_on_with_some_rows_is_computing_those_rows(rows: list[int], seed: 
     memory, chosen = memory_of(LENGTHS), torch.tensor(rows)
     first, second = noise(3, 3, INPUT, seed=seed), noise(len(rows), 2, INPUT, seed=seed + 1)
     _, state = decode(first, memory)
-    found, _ = decode(second, state.select(chosen, same_memory=False))
-    _, alone = decode(first[chosen], memory.select(chosen))
+    found, _ = decode(second, state.select(chosen)[0])
+    _, alone = decode(first[chosen], rows_of(memory, chosen))
     close(found, decode(second, alone)[0])
 
 

@@ -162,12 +162,3 @@ def test_without_copying_no_place_has_any_chance() -> None:
     scores = copying(noise(2, 5, WIDTH), copying.prepare(memory(sources)))
     assert scores.shape == (2, 5, sources.ids.shape[1])
     assert not scores.exp().any()
-
-
-@pytest.mark.parametrize("copying", [positional(2, 0, 3), pointer(3, known=6), NoCopying()])
-def test_the_rows_of_what_is_prepared_are_those_of_the_memory(
-    copying: PositionalCopying | PointerCopying | NoCopying,
-) -> None:
-    held, chosen = memory(join(EXAMPLE)), torch.tensor([1, 1, 0])
-    expected = copying.prepare(held)[chosen]
-    torch.testing.assert_close(copying.prepare(held.select(chosen)), expected)

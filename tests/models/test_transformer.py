@@ -16,7 +16,7 @@ from redraft.data.sequences import Sequences
 from redraft.models.attention import Attended, Attention, rotate
 from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.encoder import LSTMEncoder, TransformerEncoder
-from redraft.models.memory import Memory, Sources
+from redraft.models.memory import Memory, Sharing, Sources
 from redraft.models.transformer import DecoderLayer, EncoderLayer, causal_mask
 
 INPUT, WIDTH, ROLES = 6, 8, 2
@@ -87,6 +87,10 @@ def fill(sources: Sources, width: int, seed: int) -> Tensor:
 def memory_of(lengths: Sequence[tuple[int, int]], *, seed: int = 0, wider: int = 0) -> Memory:
     sources = sources_of(lengths, wider=wider)
     return Memory(sources, fill(sources, WIDTH, seed), noise(len(lengths), WIDTH, seed=7))
+
+
+def rows_of(memory: Memory, rows: Tensor) -> Memory:
+    return Memory(memory.sources.select(rows), memory.states[rows], memory.summary[rows])
 
 
 def decode(
@@ -214,12 +218,13 @@ def test_a_layer_with_earlier_tokens_kept_is_the_layer_over_all(
     states = noise(2, sum(pieces), WIDTH, seed=seed)
     held = cast(Attention, layer.sides[0]).project(noise(2, 4, WIDTH, seed=seed + 1))
     mask = torch.tensor([[True, True, True, True], [True, False, True, False]])
+    sharing = Sharing.plain(2, states.device)
     earlier: Attended | None = None
     parts = []
     for piece in torch.split(states, pieces, 1):
-        part, earlier = layer(piece, earlier, [(held, mask)], generator=None)
+        part, earlier = layer(piece, earlier, [(held, mask)], sharing, generator=None)
         parts.append(part)
-    whole, seen = layer(states, None, [(held, mask)], generator=None)
+    whole, seen = layer(states, None, [(held, mask)], sharing, generator=None)
     close(torch.cat(parts, 1), whole)
     assert earlier is not None
     close((earlier.keys, earlier.values), (seen.keys, seen.values))
@@ -353,22 +358,23 @@ def test_going_on_with_some_rows_is_computing_those_rows(
     memory, chosen = memory_of(LENGTHS), torch.tensor(rows)
     first, second = noise(3, 3, INPUT, seed=seed), noise(len(rows), 2, INPUT, seed=seed + 1)
     _, state = decode(kind, first, memory)
-    found, _ = decode(kind, second, state.select(chosen, same_memory=False))
-    _, alone = decode(kind, first[chosen], memory.select(chosen))
+    found, _ = decode(kind, second, state.select(chosen)[0])
+    _, alone = decode(kind, first[chosen], rows_of(memory, chosen))
     expected, _ = decode(kind, second, alone)
     close(found, expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_one_memory_can_change_places_without_it(kind: str) -> None:
-    memory = memory_of([LENGTHS[0]] * 3)
-    memory = memory.select(torch.zeros(3, dtype=torch.long))
-    first, second = noise(3, 3, INPUT, seed=1), noise(3, 2, INPUT, seed=2)
-    rows = torch.tensor([2, 0, 0])
-    _, state = decode(kind, first, memory)
-    kept, moved = (state.select(rows, same_memory=same) for same in (True, False))
-    assert kept.attended is state.attended
-    close(decode(kind, second, kept)[0], decode(kind, second, moved)[0])
+def test_rows_of_one_memory_leave_it_where_it_is(kind: str) -> None:
+    memory = memory_of(LENGTHS)
+    _, state = decode(kind, noise(3, 3, INPUT, seed=1), memory)
+    twice, used = state.select(torch.tensor([2, 0, 0, 1]))
+    assert used is None
+    assert twice.attended is state.attended
+    fewer, used = twice.select(torch.tensor([1, 2]))
+    assert used is not None
+    assert used.tolist() == [0]
+    assert [len(each.keys) for each in fewer.attended] == [1] * len(state.attended)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -376,8 +382,8 @@ def test_rows_can_be_chosen_before_anything_was_read(kind: str) -> None:
     memory, rows = memory_of(LENGTHS), torch.tensor([1, 1])
     embedded = noise(2, 3, INPUT, seed=1)
     start = decoder(kind).start(memory, generator=None)
-    found, _ = decode(kind, embedded, start.select(rows, same_memory=False))
-    close(found, decode(kind, embedded, memory.select(rows))[0])
+    found, _ = decode(kind, embedded, start.select(rows)[0])
+    close(found, decode(kind, embedded, rows_of(memory, rows))[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -94,11 +94,11 @@ class CausalDecoder(Decoder):
     def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:
         """The sources go through all layers; every layer's keys and values of them are kept."""
         real = memory.sources.mask
-        states, attended = memory.states, []
+        states, attended = memory.states, list[Attended]()
         for layer in self.layers:
             states, own = layer(states, [], real, generator=generator)
             attended.append(own)
-        return DecoderState(tuple(attended), (real,), memory.summary)
+        return DecoderState.of(attended, [real], memory)
 
     def forward(
         self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
@@ -106,11 +106,14 @@ class CausalDecoder(Decoder):
         """Keys and values of the tokens are kept for those to come."""
         states = dropout(self.read(embedded), self.dropout_rate, generator=generator)
         read = state.kept[0].shape[2] if state.kept else 0
-        real = functional.pad(state.masks[0], (0, read + embedded.shape[1]), value=True)
+        owners = state.sharing.owners
+        sources = state.masks[0][owners]
+        real = functional.pad(sources, (0, read + embedded.shape[1]), value=True)
         kept: list[Tensor] = []
-        for at, (layer, sources) in enumerate(zip(self.layers, state.attended, strict=True)):
+        for at, (layer, attended) in enumerate(zip(self.layers, state.attended, strict=True)):
             output = [Attended(*state.kept[2 * at : 2 * at + 2])] if state.kept else []
-            states, own = layer(states, [sources, *output], real, generator=generator)
+            earlier = [attended.select(owners), *output]
+            states, own = layer(states, earlier, real, generator=generator)
             seen = Attended.join(*output, own)
             kept += [seen.keys, seen.values]
         return self.norm(states), replace(state, kept=tuple(kept))

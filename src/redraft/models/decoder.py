@@ -5,6 +5,7 @@ state, so that nothing is computed twice.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -13,32 +14,40 @@ from torch import Tensor, nn
 
 from redraft.models.attention import Attended, Attention
 from redraft.models.dropout import dropout
-from redraft.models.memory import Memory
+from redraft.models.memory import Memory, Sharing
 from redraft.models.recurrent import ResidualLSTM
 from redraft.models.transformer import DecoderLayer, initialise
 
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What was read so far, and the memory as the decoder attends to it; a row a sequence."""
+    """What was read so far by each row, and the memories as the decoder attends to them."""
 
-    attended: tuple[Attended, ...]
-    masks: tuple[Tensor, ...]  # each (B, S)
-    summary: Tensor  # (B, D)
-    kept: tuple[Tensor, ...] = ()  # changes with every token
+    attended: tuple[Attended, ...]  # of each memory
+    masks: tuple[Tensor, ...]  # each (M, S)
+    summary: Tensor  # (M, D)
+    sharing: Sharing
+    kept: tuple[Tensor, ...] = ()  # of each row, changes with every token
 
-    def select(self, rows: Tensor, *, same_memory: bool) -> "DecoderState":
-        """The state of some rows; the memory is left alone if every row keeps its own."""
+    @classmethod
+    def of(
+        cls, attended: Sequence[Attended], masks: Sequence[Tensor], memory: Memory
+    ) -> "DecoderState":
+        """Nothing was read yet, and every memory has one row."""
+        sharing = Sharing.plain(len(memory.summary), memory.summary.device)
+        return cls(tuple(attended), tuple(masks), memory.summary, sharing)
+
+    def select(self, rows: Tensor) -> tuple["DecoderState", Tensor | None]:
+        """The state of some rows, which may repeat, and the memories that it keeps if not all."""
         kept = tuple(each.index_select(0, rows) for each in self.kept)
-        if same_memory:
-            return replace(self, kept=kept)
-        return replace(
-            self,
-            attended=tuple(each.select(rows) for each in self.attended),
-            masks=tuple(each.index_select(0, rows) for each in self.masks),
-            summary=self.summary.index_select(0, rows),
-            kept=kept,
-        )
+        sharing, used = self.sharing.select(rows)
+        state = replace(self, sharing=sharing, kept=kept)
+        if used is None:
+            return state, None
+        attended = tuple(each.select(used) for each in self.attended)
+        masks = tuple(each.index_select(0, used) for each in self.masks)
+        summary = self.summary.index_select(0, used)
+        return replace(state, attended=attended, masks=masks, summary=summary), used
 
 
 class Decoder(nn.Module, ABC):
@@ -88,21 +97,22 @@ class LSTMDecoder(Decoder):
     ) -> DecoderState:
         """Every source with its own keys and values."""
         sources = memory.sources
-        attended = tuple(
+        attended = [
             cast(Attention, attention).project(part)
             for attention, part in zip(self.attentions, sources.apart(memory.states), strict=True)
-        )
-        return DecoderState(attended, sources.apart(sources.mask), memory.summary)
+        ]
+        return DecoderState.of(attended, sources.apart(sources.mask), memory)
 
     def forward(
         self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
     ) -> tuple[Tensor, DecoderState]:
         """The LSTM runs over all tokens first, then all of them attend at once."""
-        top, kept = self.lstm(
-            self.read(embedded), state.summary, state=state.kept, generator=generator
-        )
+        sharing = state.sharing
+        code = state.summary[sharing.owners]
+        top, kept = self.lstm(self.read(embedded), code, state=state.kept, generator=generator)
+        asking = sharing.gather(top)
         gathered = [
-            attention(top, attended, mask[:, None, None])
+            sharing.spread(attention(asking, attended, mask[:, None, None]))
             for attention, attended, mask in zip(
                 self.attentions, state.attended, state.masks, strict=True
             )
@@ -148,13 +158,12 @@ class TransformerDecoder(Decoder):
         """Keys and values of each side of the memory, for every layer its own."""
         sources = memory.sources
         states = sources.sides(memory.states, self.fields)
-        attended = tuple(
+        attended = [
             cast(Attention, attention).project(side)
             for layer in self.layers
             for attention, side in zip(cast(DecoderLayer, layer).sides, states, strict=True)
-        )
-        masks = sources.sides(sources.mask, self.fields)
-        return DecoderState(attended, masks, memory.summary)
+        ]
+        return DecoderState.of(attended, sources.sides(sources.mask, self.fields), memory)
 
     def forward(
         self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
@@ -167,6 +176,6 @@ class TransformerDecoder(Decoder):
             attended = state.attended[at * sides : (at + 1) * sides]
             memory = list(zip(attended, state.masks, strict=True))
             earlier = Attended(*state.kept[2 * at : 2 * at + 2]) if state.kept else None
-            states, seen = layer(states, earlier, memory, generator=generator)
+            states, seen = layer(states, earlier, memory, state.sharing, generator=generator)
             kept += [seen.keys, seen.values]
         return self.norm(states), replace(state, kept=tuple(kept))

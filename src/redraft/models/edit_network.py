@@ -20,7 +20,7 @@ from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, Transform
 from redraft.models.dropout import drop_tokens
 from redraft.models.encoder import LSTMEncoder, TransformerEncoder
 from redraft.models.matching import Matching
-from redraft.models.memory import Memory, Sources
+from redraft.models.memory import Sources
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,13 @@ class EditSizes:
 
 @dataclass(frozen=True)
 class EditState:
-    """Between two tokens: the memory, what was prepared of it, and the decoder's own state."""
+    """Between two tokens: the sources, what was prepared of them, and the decoder's own state."""
 
-    memory: Memory
-    prepared: Tensor
+    sources: Sources  # of each row
+    prepared: Tensor  # of each memory
     decoder: DecoderState
     width: int  # of the distributions: all known words and the unknown ones of the sources
-    owners: Tensor  # (B,), the row of the batch that each row came from
-    recent: Tensor  # (B, match_length), the tokens read last
+    recent: Tensor  # (R, match_length), the tokens read last
 
 
 @dataclass(frozen=True)
@@ -142,9 +141,8 @@ class EditNetwork(nn.Module):
         memory = self.encoder(embedded, sources, generator=generator)
         prepared = self.copying.prepare(memory)
         decoder = self.decoder.start(memory, generator=generator)
-        owners = torch.arange(len(sources.ids), device=sources.ids.device)
-        recent = self.matching.begin(len(owners), owners.device)
-        return EditState(memory, prepared, decoder, batch.width, owners, recent)
+        recent = self.matching.begin(len(sources.ids), sources.ids.device)
+        return EditState(sources, prepared, decoder, batch.width, recent)
 
     def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
         """Each token as [word ; slot]; of an unknown word only the slot tells: (B, T, E)."""
@@ -158,7 +156,7 @@ class EditNetwork(nn.Module):
         self, state: EditState, tokens: Tensor, *, generator: torch.Generator | None = None
     ) -> tuple[Read, EditState]:
         """Read tokens (B, T) after those that were read, and the state after them."""
-        embedded = self._embed(tokens, state.memory.sources, generator=generator)
+        embedded = self._embed(tokens, state.sources, generator=generator)
         states, decoder = self.decoder(embedded, state.decoder, generator=generator)
         history = torch.cat([state.recent, tokens], 1)
         recent = history[:, tokens.shape[1] :]
@@ -166,11 +164,11 @@ class EditNetwork(nn.Module):
 
     def scores(self, read: Read, state: EditState) -> tuple[Tensor, Tensor]:
         """Logs of the chance to write each word (B, T, V) and to copy from each place (B, T, S)."""
-        states = read.states
-        copied = self.copying(states, state.prepared)
+        states, sharing = read.states, state.decoder.sharing
+        copied = sharing.spread(self.copying(sharing.gather(states), state.prepared))
         if self.config.match_length:
-            copied = copied + self.matching(read.history, state.memory.sources)
-        copied = copied.masked_fill(~state.memory.sources.copyable[:, None], NEVER)
+            copied = copied + self.matching(read.history, state.sources)
+        copied = copied.masked_fill(~state.sources.copyable[:, None], NEVER)
         written = self.write(states)
         total = torch.logaddexp(written.logsumexp(2), copied.logsumexp(2))[:, :, None]
         return written - total, copied - total
@@ -181,13 +179,13 @@ class EditNetwork(nn.Module):
         rows, length, words = written.shape
         chances = written.new_zeros(rows, length, state.width)
         chances[:, :, :words] = written.exp()
-        places = state.memory.sources.ids[:, None].expand(-1, length, -1)
+        places = state.sources.ids[:, None].expand(-1, length, -1)
         return chances.scatter_add_(2, places, copied.exp()).log()
 
     def likeliest(self, read: Read, state: EditState) -> Tensor:
         """The token that `next_tokens` would put first after each that was read: (B, T)."""
         written, copied = self.scores(read, state)
-        ids = state.memory.sources.ids
+        ids = state.sources.ids
         # only words of the sources gain by copies: the whole vocabulary need not be summed
         same = (ids[:, :, None] == ids[:, None]).to(copied.dtype)  # (B, S, S)
         places = ids.clamp(max=written.shape[2] - 1)[:, None].expand(-1, written.shape[1], -1)
@@ -199,19 +197,10 @@ class EditNetwork(nn.Module):
 
     def select(self, state: EditState, rows: Tensor) -> EditState:
         """The state of some rows, which may repeat."""
-        owners = state.owners[rows]
-        decoder = state.decoder
-        if torch.equal(owners, state.owners):
-            decoder = decoder.select(rows, same_memory=True)
-            return replace(state, decoder=decoder, recent=state.recent[rows])
-        return EditState(
-            state.memory.select(rows),
-            state.prepared.index_select(0, rows),
-            decoder.select(rows, same_memory=False),
-            state.width,
-            owners,
-            state.recent[rows],
-        )
+        decoder, used = state.decoder.select(rows)
+        prepared = state.prepared if used is None else state.prepared.index_select(0, used)
+        sources = state.sources.select(rows)
+        return EditState(sources, prepared, decoder, state.width, state.recent[rows])
 
     def log_likelihoods(
         self, batch: EditBatch, *, generator: torch.Generator | None = None
@@ -238,7 +227,7 @@ class EditNetwork(nn.Module):
         start = self.encode(batch, generator=generator)
         read, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
         written, copied = self.scores(read, start)
-        sources = start.memory.sources
+        sources = start.sources
         expected = batch.target.ids[:, 1:]
         yields = (expected[:, :, None] == sources.ids[:, None]) & (copied > NEVER / 2)
         chosen = written.gather(2, expected.clamp(max=self.sizes.written - 1)[:, :, None])[:, :, 0]

@@ -81,17 +81,62 @@ class Sources:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """Which row of a memory each row attends to.
+
+    A search has several rows for one input. Their memory is held once, and they attend to it side
+    by side, as if they were one row with more tokens.
+    """
+
+    owners: Tensor  # (R,)
+    memories: int
+    most: int  # rows of one memory
+    slots: Tensor | None  # (R,), where rows stand if each memory had the most; None: one each
+
+    @classmethod
+    def plain(cls, memories: int, device: torch.device) -> "Sharing":
+        """A row for each memory."""
+        return cls(torch.arange(memories, device=device), memories, 1, None)
+
+    @classmethod
+    def of(cls, owners: Tensor, memories: int) -> "Sharing":
+        """Of rows whose memories are these."""
+        counts = torch.bincount(owners, minlength=memories)
+        order = owners.argsort(stable=True)
+        starts = counts.cumsum(0) - counts
+        places = torch.empty_like(owners)
+        places[order] = torch.arange(len(owners), device=owners.device) - starts[owners[order]]
+        most = int(counts.max())
+        return cls(owners, memories, most, owners * most + places)
+
+    def select(self, rows: Tensor) -> tuple["Sharing", Tensor | None]:
+        """That of some rows, and the memories to keep once most of them are of no more use."""
+        owners = self.owners[rows]
+        used, renumbered = torch.unique(owners, return_inverse=True)
+        if 2 * len(used) > self.memories:
+            return Sharing.of(owners, self.memories), None
+        return Sharing.of(renumbered, len(used)), used
+
+    def gather(self, values: Tensor) -> Tensor:
+        """Values of rows (R, T, D) as those of memories (M, most * T, D), 0 where no row is."""
+        if self.slots is None:
+            return values
+        padded = values.new_zeros(self.memories * self.most, *values.shape[1:])
+        padded[self.slots] = values
+        return padded.view(self.memories, -1, values.shape[2])
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Values of memories (M, most * T, D) as those of rows (R, T, D)."""
+        if self.slots is None:
+            return values
+        apart = values.reshape(self.memories * self.most, -1, values.shape[2])
+        return apart[self.slots]
+
+
+@dataclass(frozen=True)
 class Memory:
     """The sources and their encoded states."""
 
     sources: Sources
     states: Tensor  # (B, S, D)
     summary: Tensor  # (B, D), all sources in one vector
-
-    def select(self, rows: Tensor) -> "Memory":
-        """The memory of some rows."""
-        return Memory(
-            self.sources.select(rows),
-            self.states.index_select(0, rows),
-            self.summary.index_select(0, rows),
-        )

@@ -27,20 +27,34 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True)
 class CacheState:
-    """Places, and how many words before each agree with those that were read last."""
+    """Places, and how many words before each agree with those that were read last.
 
-    ids: Tensor  # (R, S), no word where it is at most that of the start
-    kinds: Tensor  # (R, S), which of the ranks a place has
-    matches: Tensor  # (R, S)
+    There are thousands of places for every row of a search, so their types are the smallest.
+    """
+
+    ids: Tensor  # (R, S) int32, no word where it is at most that of the start
+    kinds: Tensor  # (R, S) int8, which of the ranks a place has
+    matches: Tensor  # (R, S) int8
 
     @property
     def is_word(self) -> Tensor:
         """True where a place foresees a word or the end: (R, S)."""
         return self.ids > START_NUMBER
 
+    @property
+    def cells(self) -> Tensor:
+        """The length of the match and the rank of each place as one number: (R, S) int32."""
+        return self.matches.int() * KINDS + self.kinds
+
+    @property
+    def longest(self) -> Tensor:
+        """The most words that agree before any place with a word: (R,)."""
+        return (self.matches * self.is_word).amax(1).long()
+
     def select(self, rows: Tensor) -> "CacheState":
         """The state of some rows, which may repeat."""
-        return CacheState(self.ids[rows], self.kinds[rows], self.matches[rows])
+        fields = (self.ids, self.kinds, self.matches)
+        return CacheState(*(each.index_select(0, rows) for each in fields))
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,8 @@ class NoCache(nn.Module):
     def begin(self, places: Places) -> CacheState:
         """The state before anything was read."""
         kinds = torch.bucketize(places.ranks, places.ranks.new_tensor(RANKS), right=True)
-        return CacheState(places.ids, kinds, torch.zeros_like(places.ids))
+        kinds = kinds.to(torch.int8)
+        return CacheState(places.ids.int(), kinds, torch.zeros_like(kinds))
 
     def read(self, state: CacheState, tokens: Tensor) -> CacheState:  # noqa: ARG002
         """The state after tokens (R, T)."""
@@ -81,29 +96,31 @@ class NgramCache(NoCache):
     def read(self, state: CacheState, tokens: Tensor) -> CacheState:
         """The state after tokens (R, T), which become places themselves."""
         for at in range(tokens.shape[1]):
-            token = tokens[:, at : at + 1]
-            agreed = torch.where(state.ids == token, state.matches + 1, 0).clamp_(max=LONGEST)
+            token = tokens[:, at : at + 1].int()
+            agreed = ((state.matches + 1) * (state.ids == token)).clamp_(max=LONGEST)
+            nothing = torch.zeros_like(token, dtype=torch.int8)
             state = CacheState(
                 torch.cat([state.ids, token], 1),
-                torch.cat([state.kinds, torch.full_like(token, OWN)], 1),
-                torch.cat([torch.zeros_like(token), agreed], 1),
+                torch.cat([state.kinds, nothing + OWN], 1),
+                torch.cat([nothing, agreed], 1),
             )
         return state
 
     def forward(self, state: CacheState, width: int) -> Foreseen:
         """What is expected after what was read, of so many words."""
-        weights = self.lengths.exp()[state.matches] * self.ranks.exp()[state.kinds]
-        weights = weights * state.is_word
-        chances = weights.new_zeros(len(weights), width).scatter_add_(1, state.ids, weights)
+        table = (self.lengths.exp()[:, None] * self.ranks.exp()).flatten()
+        weights = table.index_select(0, state.cells.view(-1)).view_as(state.ids) * state.is_word
+        chances = weights.new_zeros(len(weights), width)
+        chances = chances.scatter_add_(1, state.ids.long(), weights)
         total = chances.sum(1, keepdim=True).clamp(min=_LEAST)
-        longest = (state.matches * state.is_word).amax(1)
-        return Foreseen(chances / total, longest)
+        return Foreseen(chances / total, state.longest)
 
     def mix(self, log_probs: Tensor, state: CacheState) -> Tensor:
         """An editor's log-probabilities (R, W) of the next word, mixed with those of the cache."""
         foreseen = self(state, log_probs.shape[1])
         share = self.share(foreseen, evidence_of(log_probs, foreseen))[:, None]
-        return torch.logaddexp(log_probs + (-share).log1p(), (foreseen.chances * share).log())
+        mixed = log_probs.exp() * (1 - share) + foreseen.chances * share
+        return mixed.log()
 
     def share(self, foreseen: Foreseen, evidence: Tensor) -> Tensor:
         """The weight of the cache against the editor: (R,)."""

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from redraft.models.attention import Attended, Attention
 from redraft.models.dropout import dropout
+from redraft.models.memory import Sharing
 
 
 def initialise(layers: nn.Module) -> None:
@@ -74,12 +75,13 @@ class DecoderLayer(nn.Module):
         states: Tensor,
         earlier: Attended | None,
         memory: Sequence[tuple[Attended, Tensor]],
+        sharing: Sharing,
         *,
         generator: torch.Generator | None,
     ) -> tuple[Tensor, Attended]:
         """New states (B, T, D) of tokens after the earlier ones, and the earlier ones with them.
 
-        The memory has keys, values and a mask (B, S) for each side.
+        The memory has keys, values and a mask (M, S) for each side; rows may share it.
         """
         rate = self.dropout_rate
         normed = self.norms[0](states)
@@ -90,9 +92,9 @@ class DecoderLayer(nn.Module):
         before = causal_mask(states.shape[1], seen.keys.shape[2], states)
         read = self.before(normed, seen, before, places)
         states = states + dropout(read, rate, generator=generator)
-        normed = self.norms[1](states)
+        asking = sharing.gather(self.norms[1](states))
         for side, (attended, mask) in zip(self.sides, memory, strict=True):
-            read = side(normed, attended, mask[:, None, None])
+            read = sharing.spread(side(asking, attended, mask[:, None, None]))
             states = states + dropout(read, rate, generator=generator)
         read = self.feed_forward(self.norms[2](states))
         return states + dropout(read, rate, generator=generator), seen

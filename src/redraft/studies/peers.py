@@ -28,15 +28,15 @@ class ClassicCache(NgramCache):
     def forward(self, state: CacheState, width: int) -> Foreseen:
         """A context leaves as much to the next shorter one as it was followed by kinds of words."""
         chances = torch.zeros(len(state.ids), width, device=state.ids.device)
+        ids = state.ids.long()
         for length in range(ORDER + 1):
             counted = (state.is_word & (state.matches >= length)).to(chances.dtype)
-            counts = torch.zeros_like(chances).scatter_add_(1, state.ids, counted)
+            counts = torch.zeros_like(chances).scatter_add_(1, ids, counted)
             total, kinds = counts.sum(1, keepdim=True), (counts > 0).sum(1, keepdim=True)
             left = kinds if length else 0  # nothing is shorter than no context
             mixed = (counts + left * chances) / (total + left).clamp(min=1)
             chances = torch.where(total > 0, mixed, chances)
-        longest = (state.matches * state.is_word).amax(1)
-        return Foreseen(chances, longest)
+        return Foreseen(chances, state.longest)
 
 
 def suffix_match(least: int) -> NgramCache:

@@ -57,7 +57,7 @@ def _counts(
     totals: list[Tensor] = []
     for step in follow(editor, examples, prototypes):
         cache = step.cache
-        cells = cache.matches * KINDS + cache.kinds
+        cells = cache.cells.long()
         for counts, counted in ((hits, cache.ids == step.tokens[:, None]), (totals, cache.is_word)):
             table = torch.zeros(len(cells), (LONGEST + 1) * KINDS, device=cells.device)
             table.scatter_add_(1, cells, (counted & cache.is_word).float())
