@@ -1,17 +1,19 @@
 """Rows that share a memory: what they are laid out as, and that nothing is lost on the way."""
 
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redraft.models.memory import Sharing
 
 MEMORIES = 4
+quick = settings(deadline=None, max_examples=25)
 
 owners_of_rows = st.lists(st.integers(0, MEMORIES - 1), min_size=1, max_size=9).map(torch.tensor)
 widths = st.integers(1, 3)
 
 
+@quick
 @given(owners_of_rows, widths)
 def test_what_is_gathered_is_spread_again(owners: torch.Tensor, length: int) -> None:
     values = torch.randn(len(owners), length, 2)
@@ -19,6 +21,7 @@ def test_what_is_gathered_is_spread_again(owners: torch.Tensor, length: int) -> 
     assert torch.equal(sharing.spread(sharing.gather(values)), values)
 
 
+@quick
 @given(owners_of_rows, widths)
 def test_every_row_stands_with_its_own_memory(owners: torch.Tensor, length: int) -> None:
     values = (owners + 1.0)[:, None, None].expand(-1, length, 1)
@@ -28,6 +31,7 @@ def test_every_row_stands_with_its_own_memory(owners: torch.Tensor, length: int)
         assert found.tolist() == [memory + 1.0] * (length * int((owners == memory).sum()))
 
 
+@quick
 @given(owners_of_rows, st.data())
 def test_some_rows_keep_their_memories(owners: torch.Tensor, data: st.DataObject) -> None:
     rows = torch.tensor(

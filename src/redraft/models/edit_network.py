@@ -15,6 +15,7 @@ from redraft.data.edit_numbers import EditBatch
 from redraft.data.vocabulary import UNKNOWN_NUMBER
 from redraft.errors import ConfigError
 from redraft.models.causal import CausalDecoder, SourceEmbedding
+from redraft.models.chosen_words import chosen_words
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
@@ -164,14 +165,17 @@ class EditNetwork(nn.Module):
 
     def scores(self, read: Read, state: EditState) -> tuple[Tensor, Tensor]:
         """Logs of the chance to write each word (B, T, V) and to copy from each place (B, T, S)."""
-        states, sharing = read.states, state.decoder.sharing
-        copied = sharing.spread(self.copying(sharing.gather(states), state.prepared))
-        if self.config.match_length:
-            copied = copied + self.matching(read.history, state.sources)
-        copied = copied.masked_fill(~state.sources.copyable[:, None], NEVER)
-        written = self.write(states)
+        written, copied = self.write(read.states), self._copied(read, state)
         total = torch.logaddexp(written.logsumexp(2), copied.logsumexp(2))[:, :, None]
         return written - total, copied - total
+
+    def _copied(self, read: Read, state: EditState) -> Tensor:
+        """The score of each place (B, T, S), against those of the words."""
+        sharing = state.decoder.sharing
+        copied = sharing.spread(self.copying(sharing.gather(read.states), state.prepared))
+        if self.config.match_length:
+            copied = copied + self.matching(read.history, state.sources)
+        return copied.masked_fill(~state.sources.copyable[:, None], NEVER)
 
     def next_tokens(self, read: Read, state: EditState) -> Tensor:
         """Log-probabilities of the token after each that was read: (B, T, width)."""
@@ -226,16 +230,19 @@ class EditNetwork(nn.Module):
     def _chances(self, batch: EditBatch, *, generator: torch.Generator | None) -> "_Chances":
         start = self.encode(batch, generator=generator)
         read, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
-        written, copied = self.scores(read, start)
-        sources = start.sources
         expected = batch.target.ids[:, 1:]
-        yields = (expected[:, :, None] == sources.ids[:, None]) & (copied > NEVER / 2)
-        chosen = written.gather(2, expected.clamp(max=self.sizes.written - 1)[:, :, None])[:, :, 0]
+        words = expected.clamp(max=self.sizes.written - 1)
+        words = torch.stack([words, torch.full_like(words, UNKNOWN_NUMBER)], 2)
+        written, total = chosen_words(self.write, read.states, words)
+        copied = self._copied(read, start)
+        total = torch.logaddexp(total, copied.logsumexp(2, keepdim=True))
+        written, copied = written - total, copied - total
+        yields = (expected[:, :, None] == start.sources.ids[:, None]) & (copied > NEVER / 2)
         return _Chances(
-            torch.where(expected < self.sizes.written, chosen, NEVER),
+            torch.where(expected < self.sizes.written, written[:, :, 0], NEVER),
             copied.masked_fill(~yields, NEVER),
-            sources.roles,
-            written[:, :, UNKNOWN_NUMBER],
+            start.sources.roles,
+            written[:, :, 1],
         )
 
 

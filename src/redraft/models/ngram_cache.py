@@ -119,7 +119,7 @@ class NgramCache(NoCache):
         """An editor's log-probabilities (R, W) of the next word, mixed with those of the cache."""
         foreseen = self(state, log_probs.shape[1])
         share = self.share(foreseen, evidence_of(log_probs, foreseen))[:, None]
-        mixed = log_probs.exp() * (1 - share) + foreseen.chances * share
+        mixed: Tensor = log_probs.exp() * (1 - share) + foreseen.chances * share
         return mixed.log()
 
     def share(self, foreseen: Foreseen, evidence: Tensor) -> Tensor:
