@@ -90,6 +90,21 @@ def test_tables_in_pages_are_those_of_the_results(name: str) -> None:
         assert f"<!-- table: {name} -->\n{table}<!-- end of table -->" in page.read_text()
 
 
+@pytest.mark.parametrize("size", ["small", "full"])
+def test_tables_of_the_autocomplete_page_are_those_of_the_results(size: str) -> None:
+    from redraft.studies.completion_tables import TABLES
+
+    folder = ROOT / "experiments" / "python_autocomplete"
+    results = folder / "results.json" if size == "small" else folder / size / "results.json"
+    rows = json.loads(results.read_text())["rows"]
+    page = (folder / "README.md").read_text()
+    shown = re.findall(rf"<!-- table: autocomplete {size}, (.*) -->", page)
+    assert len(shown) >= 4
+    for name in shown:
+        mark = f"<!-- table: autocomplete {size}, {name} -->"
+        assert f"{mark}\n{TABLES[name].markdown(rows)}<!-- end of table -->" in page
+
+
 def seconds(*arguments: str) -> float:
     """The best of three runs of a fresh interpreter."""
     times = []

@@ -1,5 +1,6 @@
 """The autocomplete study: every system in every setting, on functions made up here."""
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -18,15 +19,11 @@ from redraft.evaluation.next_tokens import NEVER
 from redraft.fitting import FitOptions
 from redraft.models.ngram_cache import EVIDENCE, LONGEST
 from redraft.retrieval.lexical import Bm25Retriever
-from redraft.studies.autocomplete import (
-    ABLATIONS,
-    Bench,
-    Size,
-    ablation_rows,
-    system_rows,
-)
+from redraft.studies.autocomplete import ABLATIONS, ORACLE, ablation_rows, paper_rows, system_rows
+from redraft.studies.completion_bench import COSTS, Bench, Size
 from redraft.studies.completion_figures import write_plots
-from redraft.studies.completions import METRICS, Measured, measure_retriever
+from redraft.studies.completion_tables import TABLES
+from redraft.studies.completions import METRICS, SIMILARITY, Measured, measure_retriever
 from redraft.studies.differences import difference_rows, keep, read_kept
 from redraft.studies.functions import (
     IN_PROJECT,
@@ -102,7 +99,7 @@ def test_every_system_is_measured_and_compared_with_the_default(
         assert each.row.seed == 3
         assert each.row.n == 4
         assert {"avg_1", "avg_10_paper", "longest_5"} <= set(each.row.metrics)
-        assert set(each.row.interval) == set(each.row.metrics)
+        assert set(each.row.interval) | set(COSTS) == set(each.row.metrics)
         assert each.row.metrics["avg_1"] == pytest.approx(np.mean(each.values["avg_1"]), abs=0.01)
         keep(each, tmp_path / "runs")
     edited = next(each.row for each in measured if each.row.system == "retrieve+edit")
@@ -113,7 +110,10 @@ def test_every_system_is_measured_and_compared_with_the_default(
     kept = read_kept(tmp_path / "runs")
     assert names(kept) == expected
     differences = {(row.system, row.setting): row for row in difference_rows(kept)}
-    assert len(differences) == len(expected) - len(SETTINGS)
+    similar = [key for key in differences if key[1].startswith("similarity")]
+    assert sum(differences[key].n for key in similar) == 4 * len(SETTINGS)
+    # less each other system in every setting, and in each the one pair that is compared besides
+    assert len(differences) == len(expected) - len(SETTINGS) + len(SETTINGS) + len(similar)
     ahead = differences["retrieve+edit − seq2seq", IN_PROJECT]
     by_name = {(each.row.system, each.row.setting): each.row.metrics for each in measured}
     ours, theirs = by_name["retrieve+edit", IN_PROJECT], by_name["seq2seq", IN_PROJECT]
@@ -135,9 +135,56 @@ def test_every_part_is_taken_away_once(bench: Bench) -> None:
     assert read == [3, 3, 0, 0, 1, 1, *[3] * 6]
 
 
+def test_the_papers_network_and_the_best_prototypes_are_measured_across(bench: Bench) -> None:
+    measured = {(each.row.system, each.row.setting): each for each in paper_rows(bench)}
+    oracle = f"{PAPER}, {ORACLE}"
+    assert set(measured) == {
+        ("oracle", PAPER),
+        ("retrieve+edit", PAPER),
+        ("retrieve+edit", oracle),
+        ("retrieve+edit (LSTM)", PAPER),
+        ("retrieve+edit (LSTM)", oracle),
+        ("seq2seq (LSTM)", PAPER),
+    }
+    network = measured["seq2seq (LSTM)", PAPER].row.config["network"]
+    assert (network["architecture"], network["copying"]) == ("lstm", "positional")
+    training = measured["seq2seq (LSTM)", PAPER].row.config["training"]
+    assert training["steps"] == SIZE.steps
+    best, found = (measured[name, PAPER].values[SIMILARITY] for name in ("oracle", "retrieve+edit"))
+    assert all(one >= other for one, other in zip(best, found, strict=True))
+
+
+def test_a_training_that_went_on_costs_all_of_its_parts(bench: Bench) -> None:
+    bench.editor("twice", Bm25Retriever.build(bench.strict.train))
+    log = bench.folder / "twice" / "editor" / "log.jsonl"
+    report = json.loads(log.read_text())
+    log.write_text(json.dumps({**report, "seconds": 600.0}) + "\n")
+    _, about = bench.editor("twice", Bm25Retriever.build(bench.strict.train))
+    assert about["train_seconds"] == 600.0
+    row = kept_row("retrieve+edit", IN_PROJECT, 0, [1.0, 1.0, 1.0, 1.0])
+    assert bench.about(row, about).row.metrics["train_minutes"] == 10.0
+
+
+def test_every_row_is_in_one_table_or_is_an_ablation() -> None:
+    def tables(system: str, setting: str) -> list[str]:
+        row = {"system": system, "setting": setting, "config": {}}
+        return [name for name, table in TABLES.items() if table.has(row)]
+
+    assert tables("bm25", IN_PROJECT) == ["in a project", "costs"]
+    assert tables("seq2seq", OTHER_FILES) == ["in a project"]
+    assert tables("retrieve+edit (LSTM)", f"{PAPER}, {ORACLE}") == ["across packages"]
+    assert tables("retrieve+edit", f"{STRICT}, no cache") == []
+    assert tables("retrieve+edit − no cache", STRICT) == ["parts"]
+    assert tables("retrieve+edit − seq2seq", PAPER) == ["ahead", "ratios"]
+    assert tables("retrieve+edit − cache", PAPER) == ["ahead"]
+    assert tables("task − lexical", PAPER) == ["ratios"]
+    assert tables("retrieve+edit − seq2seq", "similarity 0 to 10") == ["similarity"]
+
+
 def kept_row(system: str, setting: str, seed: int, values: list[float]) -> Measured:
     row = Row(system, setting, "test", seed, len(values), {"avg_1": float(np.mean(values))})
-    return Measured(row, {"avg_1": values}, ["a", "a", "b", "b"])
+    figures = {"avg_1": values, SIMILARITY: [5.0, 5.0, 50.0, 50.0]}
+    return Measured(row, figures, ["a", "a", "b", "b"])
 
 
 def test_a_difference_is_paired_over_the_seeds_that_both_have(tmp_path: Path) -> None:
@@ -151,8 +198,13 @@ def test_a_difference_is_paired_over_the_seeds_that_both_have(tmp_path: Path) ->
         kept_row("seq2seq", PAPER, 0, [1.0, 1.0, 1.0, 1.0]),  # the default is not measured there
     ):
         keep(each, tmp_path)
-    found = {row.system: row for row in difference_rows(read_kept(tmp_path))}
+    rows = list(difference_rows(read_kept(tmp_path)))
+    found = {row.system: row for row in rows if row.setting == IN_PROJECT}
     assert set(found) == {"retrieve+edit − seq2seq", "retrieve+edit − no cache"}
+    assert [(row.setting, row.n, row.metrics["avg_1"]) for row in rows[2:]] == [
+        ("similarity 0 to 10", 2, 1.0),
+        ("similarity 30 to 60", 2, 1.0),
+    ]
     row = found["retrieve+edit − seq2seq"]
     assert (row.metrics["avg_1"], row.interval["avg_1"]) == (1.0, (1.0, 1.0))
     assert row.metrics["avg_1_ratio"] == pytest.approx(6 / 5, abs=0.01)
@@ -201,7 +253,7 @@ def test_a_corpus_that_lacks_a_side_is_told(tmp_path: Path) -> None:
         Functions.read(corpus / "strict")
 
 
-def test_a_prototype_that_is_the_answer_completes_all_of_it(bench: Bench) -> None:
+def test_a_prototype_that_is_the_answer_saves_nearly_every_key(bench: Bench) -> None:
     setting = bench.asked[IN_PROJECT]
     retriever = Bm25Retriever.build(setting.asked)
     found = retriever.retrieve([each.x for each in setting.asked], 1)
@@ -209,6 +261,11 @@ def test_a_prototype_that_is_the_answer_completes_all_of_it(bench: Bench) -> Non
     assert all(ranks == 100.0 for ranks in measured.values["bleu_yin"])
     lengths = measured.values["longest_1"]
     assert all(length > 10 for length in lengths)
+    assert all(similarity == 100.0 for similarity in measured.values[SIMILARITY])
+    # two lines, each accepted by one key, and the newline between them
+    for saved, example in zip(measured.values["keys_saved"], setting.asked, strict=True):
+        assert saved == pytest.approx(100 * (1 - 3 / len(example.y)))
+    assert 0 < measured.row.metrics["suggestion_ms"] < 100
 
 
 def test_without_prototypes_nothing_is_foreseen(bench: Bench) -> None:

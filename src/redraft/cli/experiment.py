@@ -13,7 +13,7 @@ from redraft.cli.training import watched
 from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
-    from redraft.studies.results import Row
+    from redraft.studies.results import Row, Table
     from redraft.studies.retrieval import Comparison
 
 
@@ -68,7 +68,7 @@ def command(
     ] = True,
     measure: Annotated[
         list[Measure] | None,
-        typer.Option(help="The systems, the paper's LSTMs (hearthstone), ablations. [systems]"),
+        typer.Option(help="The systems, the paper's LSTMs, ablations. [systems]"),
     ] = None,
     size: Annotated[
         Size, typer.Option(help="autocomplete: some 5,000 functions to train on, or all.")
@@ -98,12 +98,7 @@ def command(
     `redraft experiment retrieval --data cards/ --seeds 3`,
     `redraft experiment autocomplete --size small --seeds 1`
     """
-    from redraft.studies.results import (
-        current_commit,
-        insert_table,
-        markdown_table,
-        write_results,
-    )
+    from redraft.studies.results import current_commit, insert_table, write_results
 
     out = out or Path("experiments") / FOLDERS.get(name, name.value)
     all_seeds = range(first_seed, first_seed + seeds)
@@ -117,14 +112,11 @@ def command(
         rows.append(row)
         written = write_results(study.results, name.value, rows, published=study.published)
     pages: list[str] = []
-    for at, (section, chosen) in enumerate(study.sections.items()):
-        of_section = [row for row in written if chosen(row)]
-        published = study.published if at == 0 else ()
-        table = markdown_table(of_section, study.metrics, published=published)
-        brief = markdown_table(of_section, study.metrics, published=published, is_brief=True)
-        tables = {out / "README.md": table, Path("README.md"): brief}
-        pages += [str(page) for page, text in tables.items() if insert_table(page, section, text)]
-        stdout().print(table, soft_wrap=True)
+    for mark, table in study.tables.items():
+        for page, is_brief in {out / "README.md": False, Path("README.md"): True}.items():
+            if insert_table(page, mark, table.markdown(written, is_brief=is_brief)):
+                pages.append(str(page))
+        stdout().print(table.markdown(written), soft_wrap=True)
     remark(f"results: {study.results}; tables put into: {', '.join(pages) or 'no page'}")
 
 
@@ -133,10 +125,9 @@ class Study:
     """The rows as they are measured, what is shown of them, and where they are written."""
 
     rows: "Iterator[Row]"
-    metrics: Mapping[str, str]
     published: Sequence[Mapping[str, Any]]
     results: Path
-    sections: Mapping[str, Callable[[Mapping[str, Any]], bool]]  # tables by name, and their rows
+    tables: "Mapping[str, Table]"  # by their marks in a page
 
 
 def _retrieval(request: Request) -> Study:
@@ -152,8 +143,10 @@ def _one_table(
     published: Sequence[Mapping[str, Any]],
     rows: "Iterator[Row]",
 ) -> Study:
-    results = request.out / "results.json"
-    return Study(rows, metrics, published, results, {name: lambda _: True})
+    from redraft.studies.results import Table
+
+    tables = {name: Table(metrics, published=published)}
+    return Study(rows, published, request.out / "results.json", tables)
 
 
 def _retrieval_rows(request: Request) -> "Iterator[Row]":
@@ -218,22 +211,19 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
 
 def _autocomplete(request: Request) -> Study:
     from redraft.studies.autocomplete import PUBLISHED
-    from redraft.studies.completions import METRICS
+    from redraft.studies.completion_tables import TABLES
 
-    folder = request.out if request.size is Size.SMALL else request.out / request.size.value
-    name = f"autocomplete {request.size.value}"
-    sections: dict[str, Callable[[Mapping[str, Any]], bool]] = {
-        name: lambda row: " − " not in row["system"] and "," not in row["setting"],
-        f"{name} ablations": lambda row: " − " not in row["system"] and "," in row["setting"],
-        f"{name} differences": lambda row: " − " in row["system"],
-    }
+    size = request.size.value
+    folder = request.out if request.size is Size.SMALL else request.out / size
+    tables = {f"autocomplete {size}, {name}": table for name, table in TABLES.items()}
     rows = _autocomplete_rows(request, folder)
-    return Study(rows, METRICS, PUBLISHED, folder / "results.json", sections)
+    return Study(rows, PUBLISHED, folder / "results.json", tables)
 
 
 def _autocomplete_rows(request: Request, folder: Path) -> "Iterator[Row]":
     from redraft.fitting import FitOptions
-    from redraft.studies.autocomplete import MEASURES, SIZES, Bench
+    from redraft.studies.autocomplete import MEASURES
+    from redraft.studies.completion_bench import SIZES, Bench
     from redraft.studies.completion_figures import write_plots
     from redraft.studies.differences import difference_rows, keep, read_kept
     from redraft.studies.functions import Functions

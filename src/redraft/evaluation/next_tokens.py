@@ -20,6 +20,9 @@ from redraft.retrieval.prototype import Prototype
 NEVER = 1 << 30
 """The rank of a token that cannot come out."""
 
+Seen = tuple[int, float, bool]
+"""Of one token its rank, and of the first choice its log-probability and whether it ends a line."""
+
 
 @dataclass(frozen=True)
 class Foresight:
@@ -51,26 +54,34 @@ def foresee(
     editor: NeuralEditor, examples: Sequence[Example], prototypes: Sequence[Sequence[Prototype]]
 ) -> list[Foresight]:
     """What the editor, its prototypes mixed and its cache looked up, expects of each output."""
-    ranks: list[list[int]] = [[] for _ in examples]
-    first: list[list[float]] = [[] for _ in examples]
-    ends: list[list[bool]] = [[] for _ in examples]
-    cache = editor.cache or NoCache()
+    return foresee_by_caches(editor, [editor.cache or NoCache()], examples, prototypes)[0]
+
+
+@torch.inference_mode()
+def foresee_by_caches(
+    editor: NeuralEditor,
+    caches: Sequence[NoCache],
+    examples: Sequence[Example],
+    prototypes: Sequence[Sequence[Prototype]],
+) -> list[list[Foresight]]:
+    """The same with each of several caches in place of the editor's own, which reads for all."""
+    seen: list[list[list[Seen]]] = [[[] for _ in examples] for _ in caches]
     stops = torch.tensor([END_NUMBER, editor.numbering.vocabulary.number("\n")])
     for step in follow(editor, examples, prototypes):
-        log_probs = cache.mix(step.expected, step.cache)
-        log_probs[:, list(BARRED)] = -torch.inf
-        best = log_probs.max(1)
-        found = rank(log_probs, step.tokens)
-        is_stop = torch.isin(best.indices, stops.to(best.indices.device))
-        figures = (step.rows, found, best.values, is_stop)
-        for row, own, chance, stopped in zip(*(each.tolist() for each in figures), strict=True):
-            ranks[row].append(own)
-            first[row].append(chance)
-            ends[row].append(stopped)
-    return [
-        Foresight(np.array(own, np.int64), np.array(chances), np.array(stopped, np.bool_))
-        for own, chances, stopped in zip(ranks, first, ends, strict=True)
-    ]
+        for cache, own in zip(caches, seen, strict=True):
+            log_probs = cache.mix(step.expected.clone(), step.cache)
+            log_probs[:, list(BARRED)] = -torch.inf
+            best = log_probs.max(1)
+            is_stop = torch.isin(best.indices, stops.to(best.indices.device))
+            figures = (step.rows, rank(log_probs, step.tokens), best.values, is_stop)
+            for row, *found in zip(*(each.tolist() for each in figures), strict=True):
+                own[row].append(tuple(found))
+    return [[_foresight(each) for each in own] for own in seen]
+
+
+def _foresight(seen: Sequence[Seen]) -> Foresight:
+    ranks, first, ends = zip(*seen, strict=True)
+    return Foresight(np.array(ranks, np.int64), np.array(first), np.array(ends, np.bool_))
 
 
 def rank(log_probs: Tensor, tokens: Tensor) -> Tensor:

@@ -5,29 +5,24 @@ Every editor trains on the same functions for a fixed number of steps and keeps 
 The n-gram caches are fitted on the functions of dev, and nothing on those that are measured.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from redraft.config import merged, values_of
+import numpy as np
+
+from redraft.config import values_of
 from redraft.editing.neural_editor import NeuralEditor
-from redraft.fitting import (
-    FitOptions,
-    Parts,
-    editor_config,
-    fit_editor,
-    fit_encoder,
-    retriever_config,
-)
-from redraft.models.ngram_cache import NgramCache
-from redraft.retrieval.encoder import DirectionEncoder
+from redraft.evaluation.completion import completion_metrics
+from redraft.evaluation.editability import oracle_prototypes
+from redraft.evaluation.next_tokens import foresee_by_caches
 from redraft.retrieval.learned import InputRetriever, TaskRetriever
 from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
-from redraft.retrieval.retriever import NoRetriever, Retriever
-from redraft.studies.completions import Measured, measure_editor, measure_retriever
+from redraft.retrieval.prototype import Prototype
+from redraft.retrieval.retriever import NoRetriever
+from redraft.studies.completion_bench import Bench, Settings
+from redraft.studies.completions import Measured, measure_retriever
 from redraft.studies.functions import (
     IN_PROJECT,
     OTHER_FILES,
@@ -36,16 +31,11 @@ from redraft.studies.functions import (
     STRICT,
     Build,
     Found,
-    Functions,
-    Setting,
-    settings,
 )
 from redraft.studies.peers import ClassicCache, suffix_match
-from redraft.training.fit_cache import fit_cache, fit_gate
-from redraft.training.train_editor import FEW_EPOCHS, count_projects
-from redraft.training.train_retriever import Target, input_target, task_target
-
-Settings = Mapping[str, Mapping[str, Any]]
+from redraft.training.fit_cache import fit_gate
+from redraft.training.train_editor import paper_config
+from redraft.training.train_retriever import input_target, task_target
 
 PUBLISHED: tuple[Mapping[str, Any], ...] = (
     {
@@ -72,101 +62,11 @@ PUBLISHED: tuple[Mapping[str, Any], ...] = (
 )
 """On the authors' own corpus, by their own reading of the metrics."""
 
+ORACLE = "oracle prototypes"
+
 SUFFIX_PROTOTYPES = 3
 SUFFIX_LENGTHS = (1, 2, 3, 4, 6, 8)
 """How many words must agree for the suffix match to be believed: chosen on dev."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much is trained and asked."""
-
-    steps: int  # of an editor
-    batch: int  # examples of a step
-    retriever_steps: int
-    asked: int  # functions of each held-out package
-    fitted: int  # the same on dev, to fit caches
-    decoded: int  # functions of all, whose bodies are written whole
-
-
-SIZES = {
-    "small": Size(steps=800, batch=8, retriever_steps=150, asked=12, fitted=16, decoded=60),
-    "full": Size(steps=12_000, batch=16, retriever_steps=4_000, asked=20, fitted=16, decoded=200),
-}
-"""Few functions teach more in many small steps; the full size has the steps of the paper's code."""
-
-
-class Bench:
-    """Trains what is measured, once for each seed, and keeps what is retrieved."""
-
-    def __init__(
-        self, strict: Functions, paper: Functions, size: Size, options: FitOptions, folder: Path
-    ) -> None:
-        self.strict = strict
-        self.size = size
-        self.options = options
-        self.folder = folder / f"seed-{options.seed}"
-        self.asked = settings(strict, paper, split="test", each=size.asked)
-        self.dev = settings(strict, paper, split="dev", each=size.fitted)
-        self._found: dict[tuple[str, str, str], Found] = {}
-
-    def found(self, setting: Setting, name: str = "bm25", build: Build | None = None) -> Found:
-        """What a retriever finds in a setting, retrieved once."""
-        key = (name, setting.name, setting.split)
-        if key not in self._found:
-            self._found[key] = setting.retrieve(build or Bm25Retriever.build)
-        return self._found[key]
-
-    def editor(
-        self, name: str, retriever: Retriever, changed: Settings | None = None
-    ) -> tuple[NeuralEditor, dict[str, Any]]:
-        """An editor trained on what the retriever finds, and what a row says of it."""
-        steps = {
-            "steps": self.size.steps,
-            "batch_size": self.size.batch,
-            "evaluate_every": self.size.steps,
-        }
-        common = self.options.settings.get("editor", {})
-        seen = self.size.steps * self.size.batch / len(self.strict.train)
-        network = {"dropout": 0.0} if seen <= FEW_EPOCHS else {}
-        tables = merged({"training": steps, "network": network}, common, changed or {})
-        folder = self.folder / "".join(each if each.isalnum() else "-" for each in name)
-        options = replace(self.options, folder=folder, settings={"editor": tables})
-        started = time.monotonic()
-        editor = fit_editor(Parts(self.strict.train, []), retriever, options)
-        about = {
-            "train_seconds": round(time.monotonic() - started, 1),
-            "parameters": sum(each.numel() for each in editor.network.parameters()),
-            "config": {
-                **values_of(
-                    editor_config(
-                        len(self.strict.train), options, projects=count_projects(self.strict.train)
-                    )
-                ),
-                "numbering": values_of(editor.numbering.config),
-            },
-        }
-        return editor, about
-
-    def encoder(self, name: str, target: Target) -> tuple[DirectionEncoder, dict[str, Any]]:
-        """The encoder of a learned retriever, and what a row says of it."""
-        steps = {"steps": self.size.retriever_steps, "evaluate_every": self.size.retriever_steps}
-        tables = merged({"training": steps}, self.options.settings.get("retriever", {}))
-        options = replace(self.options, folder=self.folder / name, settings={"retriever": tables})
-        started = time.monotonic()
-        encoder = fit_encoder(Parts(self.strict.train, []), options, target=target)
-        return encoder, {
-            "train_seconds": round(time.monotonic() - started, 1),
-            "parameters": sum(each.numel() for each in encoder.network.parameters()),
-            "config": values_of(retriever_config(len(self.strict.train), options)),
-        }
-
-    def fit_cache(self, editor: NeuralEditor) -> NgramCache:
-        """The cache of an editor, fitted on dev: in projects, and on a few across packages."""
-        own, others = self.dev[IN_PROJECT], self.dev[STRICT]
-        some = slice(None, None, 3)
-        examples = [*own.asked, *others.asked[some]]
-        return fit_cache(editor, examples, [*self.found(own), *self.found(others)[some]])
 
 
 def retriever_rows(bench: Bench) -> Iterator[Measured]:
@@ -181,8 +81,7 @@ def retriever_rows(bench: Bench) -> Iterator[Measured]:
     for name, (build, about) in systems.items():
         for setting in bench.asked.values():
             measured = measure_retriever(name, setting, bench.found(setting, name, build))
-            row = replace(measured.row, seed=bench.options.seed, **about)
-            yield replace(measured, row=row)
+            yield bench.about(measured, about)
 
 
 def system_rows(bench: Bench) -> Iterator[Measured]:
@@ -197,7 +96,7 @@ def retrieve_and_edit_rows(bench: Bench) -> Iterator[Measured]:
     editor, about = bench.editor("retrieve+edit", Bm25Retriever.build(bench.strict.train))
     editor = editor.with_cache(bench.fit_cache(editor))
     for setting in bench.asked.values():
-        yield _measure(bench, "retrieve+edit", setting, editor, about)
+        yield bench.measure("retrieve+edit", setting, editor, about)
 
 
 def peer_rows(bench: Bench) -> Iterator[Measured]:
@@ -206,18 +105,18 @@ def peer_rows(bench: Bench) -> Iterator[Measured]:
     editor, about = bench.editor("seq2seq", nothing)
     # what reads no prototype is the same in every setting with the same questions
     for setting in (bench.asked[IN_PROJECT], bench.asked[PAPER]):
-        yield from _alike(bench, _measure(bench, "seq2seq", setting, editor, about))
+        yield from _alike(bench, bench.measure("seq2seq", setting, editor, about))
     cached = with_classic_cache(bench, editor)
     suffix = choose_suffix(bench, editor)
     alone = editor.with_decoding(cached.decoding).with_cache(ClassicCache.alone())
     for setting in (bench.asked[IN_PROJECT], bench.asked[OTHER_FILES]):
-        yield _measure(bench, "seq2seq + cache", setting, cached, about, is_decoded=False)
-        yield _measure(bench, "seq2seq + suffix", setting, suffix, about, is_decoded=False)
-        yield _measure(bench, "cache", setting, alone, {}, is_decoded=False)
+        yield bench.measure("seq2seq + cache", setting, cached, about, is_decoded=False)
+        yield bench.measure("seq2seq + suffix", setting, suffix, about, is_decoded=False)
+        yield bench.measure("cache", setting, alone, {}, is_decoded=False)
     network = {"architecture": "decoder-only", "copying": "none"}
     editor, about = bench.editor("decoder-only", nothing, {"network": network})
     for setting in (bench.asked[IN_PROJECT], bench.asked[PAPER]):
-        yield from _alike(bench, _measure(bench, "decoder-only", setting, editor, about))
+        yield from _alike(bench, bench.measure("decoder-only", setting, editor, about))
 
 
 def with_classic_cache(bench: Bench, editor: NeuralEditor) -> NeuralEditor:
@@ -233,27 +132,13 @@ def choose_suffix(bench: Bench, editor: NeuralEditor) -> NeuralEditor:
     few = editor.with_decoding(replace(editor.decoding, cached=SUFFIX_PROTOTYPES))
     dev = bench.dev[IN_PROJECT]
 
-    def completed(least: int) -> float:
-        tried = few.with_cache(suffix_match(least))
-        measured = measure_editor("", dev, bench.found(dev), tried, decoded=0)
-        return measured.row.metrics["avg_1"]
-
-    return few.with_cache(suffix_match(max(SUFFIX_LENGTHS, key=completed)))
-
-
-def _measure(
-    bench: Bench,
-    system: str,
-    setting: Setting,
-    editor: NeuralEditor,
-    about: Mapping[str, Any],
-    *,
-    is_decoded: bool = True,
-) -> Measured:
-    decoded = bench.size.decoded if is_decoded else 0
-    measured = measure_editor(system, setting, bench.found(setting), editor, decoded=decoded)
-    row = replace(measured.row, seed=bench.options.seed, **about)
-    return replace(measured, row=row)
+    tried = [suffix_match(least) for least in SUFFIX_LENGTHS]
+    foreseen = foresee_by_caches(few.with_cache(tried[0]), tried, dev.asked, bench.found(dev))
+    completed = [
+        float(np.mean(completion_metrics([each.ranks for each in own])["avg_1"]))
+        for own in foreseen
+    ]
+    return few.with_cache(tried[int(np.argmax(completed))])
 
 
 def _alike(bench: Bench, measured: Measured) -> Iterator[Measured]:
@@ -264,6 +149,7 @@ def _alike(bench: Bench, measured: Measured) -> Iterator[Measured]:
             yield replace(measured, row=replace(measured.row, setting=setting.name))
 
 
+OTHER_ABLATIONS = ("no cache", "no prototype read")
 ABLATIONS: Mapping[str, Settings] = {
     "1 prototype read": {"numbering": {"prototypes": 1}},
     "no match lengths": {"network": {"match_length": 0}},
@@ -280,22 +166,62 @@ def ablation_rows(bench: Bench) -> Iterator[Measured]:
 
     def rows(what: str, editor: NeuralEditor, about: Mapping[str, Any]) -> Iterator[Measured]:
         for setting in asked:
-            measured = _measure(bench, "retrieve+edit", setting, editor, about, is_decoded=False)
+            measured = bench.measure("retrieve+edit", setting, editor, about, is_decoded=False)
             row = replace(measured.row, setting=f"{setting.name}, {what}")
             yield replace(measured, row=row)
 
     editor, about = bench.editor("retrieve+edit", retriever)
-    yield from rows("no cache", editor, about)
+    without_cache, without_prototypes = OTHER_ABLATIONS
+    yield from rows(without_cache, editor, about)
     unread, about = bench.editor("seq2seq", NoRetriever(bench.strict.train))
     unread = unread.with_decoding(editor.decoding)
-    yield from rows("no prototype read", unread.with_cache(bench.fit_cache(unread)), about)
+    yield from rows(without_prototypes, unread.with_cache(bench.fit_cache(unread)), about)
     for what, changed in ABLATIONS.items():
         editor, about = bench.editor(what, retriever, changed)
         yield from rows(what, editor.with_cache(bench.fit_cache(editor)), about)
 
 
+def paper_rows(bench: Bench) -> Iterator[Measured]:
+    """Across packages: the paper's own network, and the best prototypes that there are."""
+    setting, train = bench.asked[PAPER], bench.strict.train
+    best = oracle_prototypes(setting.known[""], setting.asked)
+    oracle: list[list[Prototype]] = [
+        [*([each] if each else []), *others]
+        for each, others in zip(best, bench.found(setting), strict=True)
+    ]
+    yield bench.about(measure_retriever("oracle", setting, oracle), {})
+
+    def rows(system: str, editor: NeuralEditor, found: Found, about: Any) -> Iterator[Measured]:
+        yield bench.measure(system, setting, editor, about, found=found)
+        measured = bench.measure(system, setting, editor, about, found=oracle)
+        named = replace(measured.row, setting=f"{setting.name}, {ORACLE}")
+        yield replace(measured, row=named)
+
+    editor, about = bench.editor("retrieve+edit", Bm25Retriever.build(train))
+    editor = editor.with_cache(bench.fit_cache(editor))
+    yield from rows("retrieve+edit", editor, bench.found(setting), about)
+    encoder, _ = bench.encoder(TaskRetriever.name, task_target)
+    build = partial(TaskRetriever.build, encoder=encoder)
+    editor, about = bench.editor("retrieve+edit LSTM", build(train), _lstm())
+    found = bench.found(setting, TaskRetriever.name, build)
+    yield from rows("retrieve+edit (LSTM)", editor, found, about)
+    editor, about = bench.editor("seq2seq LSTM", NoRetriever(train), _lstm())
+    yield bench.measure("seq2seq (LSTM)", setting, editor, about)
+
+
+def _lstm() -> Settings:
+    """The network and the prototypes of the paper; the steps are those of every editor here."""
+    tables = values_of(paper_config())
+    names = ("learning_rate", "warmup_steps", "decay")
+    training = {name: tables["training"][name] for name in names}
+    decoding = {"cached": 0, "length_penalty": tables["decoding"]["length_penalty"]}
+    prototypes = {"across": 1.0, "absent": 0.0}
+    return {**tables, "training": training, "decoding": decoding, "prototypes": prototypes}
+
+
 MEASURES: Mapping[str, Sequence[Callable[[Bench], Iterator[Measured]]]] = {
     "systems": (system_rows,),
+    "paper": (paper_rows,),
     "ablations": (ablation_rows,),
 }
 """What can be measured, by name."""

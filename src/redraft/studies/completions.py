@@ -26,19 +26,25 @@ from redraft.retrieval.prototype import Prototype
 from redraft.studies.functions import Found, Setting
 from redraft.studies.results import DECIMALS, Row
 
-METRICS = {
+COMPLETIONS = {
     "avg_1": "avg 1",
     "avg_5": "avg 5",
     "avg_10": "avg 10",
     "longest_1": "longest 1",
     "longest_10": "longest 10",
     "bleu_yin": "BLEU",
-    "keys_saved": "keys saved %",
 }
+TYPING = {"keys_saved": "keys saved %", "tokens_saved": "tokens saved %", "suggestion_ms": "ms"}
+METRICS = COMPLETIONS | TYPING
 
-DISTANCE = "distance"
+DISTANCE, SIMILARITY = "distance", "similarity"
+
+TIMED, TYPED = 6, 20
+"""Functions whose suggestions are timed, and tokens of each that are typed meanwhile."""
 
 PerFunction = Mapping[str, Sequence[float]]
+
+_TOKENIZER = Tokenizer()
 
 
 @dataclass(frozen=True)
@@ -56,9 +62,10 @@ def measure_editor(
     """The completions of an editor, the keys that they save, and so many whole bodies."""
     started = time.monotonic()
     foreseen = foresee(editor, setting.asked, found)
-    values = _completion_values([each.ranks for each in foreseen]) | _distances(found)
+    values = _completion_values([each.ranks for each in foreseen]) | _prototypes(setting, found)
     typed = [_typed(editor, each, own) for each, own in zip(setting.asked, foreseen, strict=True)]
     values |= keys_saved_metrics(typed)
+    values |= _latencies(setting, found, editor)
     values |= _bleu(setting, found, editor, decoded)
     return _measured(system, setting, values, time.monotonic() - started)
 
@@ -66,19 +73,30 @@ def measure_editor(
 def measure_retriever(system: str, setting: Setting, found: Found) -> Measured:
     """The completions of prototypes: each foresees the token where it meets what was typed."""
     started = time.monotonic()
-    tokens = Tokenizer()
-    ranks = [
-        _aligned_ranks(tokens, example, ranked[: max(LIST_SIZES)])
+    editor = VerbatimEditor()
+    foreseen = [
+        _aligned(example, ranked[: max(LIST_SIZES)])
         for example, ranked in zip(setting.asked, found, strict=True)
     ]
-    values = _completion_values(ranks) | _distances(found)
-    values |= _bleu(setting, found, VerbatimEditor(), len(setting.asked))
+    values = _completion_values([each.ranks for each in foreseen]) | _prototypes(setting, found)
+    typed = [
+        _replayed(_TOKENIZER.tokenize(example.y), own)
+        for example, own in zip(setting.asked, foreseen, strict=True)
+    ]
+    values |= keys_saved_metrics(typed)
+    values |= _latencies(setting, found, editor)
+    values |= _bleu(setting, found, editor, len(setting.asked))
     return _measured(system, setting, values, time.monotonic() - started)
 
 
-def _distances(found: Found) -> dict[str, Sequence[float]]:
-    """How far the nearest prototype of each function is; 1 is as far as can be."""
-    return {DISTANCE: [ranked[0].distance if ranked else 1.0 for ranked in found]}
+def _prototypes(setting: Setting, found: Found) -> dict[str, Sequence[float]]:
+    """How far the nearest prototype of each function is, 1 at most, and how near its body: BLEU."""
+    bodies = [ranked[0].example.y if ranked else None for ranked in found]
+    pairs = zip(setting.asked, bodies, strict=True)
+    return {
+        DISTANCE: [ranked[0].distance if ranked else 1.0 for ranked in found],
+        SIMILARITY: [100 * bleu_yin(example.y, body) for example, body in pairs],
+    }
 
 
 def _completion_values(ranks: Sequence[Ranks]) -> dict[str, Sequence[float]]:
@@ -86,21 +104,48 @@ def _completion_values(ranks: Sequence[Ranks]) -> dict[str, Sequence[float]]:
 
 
 def _typed(editor: NeuralEditor, example: Example, foreseen: Foresight) -> Typing:
-    texts = spell(editor.numbering.tokenize_output(example.y)[: len(foreseen.ranks) - 1])
+    return _replayed(editor.numbering.tokenize_output(example.y), foreseen)
+
+
+def _replayed(tokens: Sequence[str], foreseen: Foresight) -> Typing:
+    texts = spell(tokens[: len(foreseen.ranks) - 1])
     return replay(texts, FirstChoices(foreseen.ranks == 0, foreseen.first, foreseen.ends))
 
 
-def _aligned_ranks(tokenizer: Tokenizer, example: Example, ranked: Sequence[Prototype]) -> Ranks:
-    """The first prototype that foresees each token, by `align`, repeated guesses not counted."""
-    body = tokenizer.tokenize(example.y)
-    outputs = [tokenizer.tokenize(each.example.y) for each in ranked]
+def _latencies(setting: Setting, found: Found, editor: Editor) -> dict[str, Sequence[float]]:
+    """Milliseconds from a typed token to the suggestion after it, the median of a function's."""
+    latencies = [float("nan")] * len(setting.asked)
+    for row in _spread(len(setting.asked), TIMED):
+        texts = spell(_TOKENIZER.tokenize(setting.asked[row].y))[:TYPED]
+        draft, taken = editor.begin(setting.asked[row].x, found[row][: editor.wants(1)]), []
+        for end in range(len(texts)):
+            started = time.perf_counter()
+            draft.complete("".join(texts[:end]), 1)
+            taken.append(1000 * (time.perf_counter() - started))
+        latencies[row] = float(np.median(taken)) if taken else float("nan")
+    return {"suggestion_ms": latencies}
+
+
+def _spread(count: int, chosen: int) -> list[int]:
+    """So many rows of all, evenly spread."""
+    return sorted({int(row) for row in np.linspace(0, count - 1, min(chosen, count)).round()})
+
+
+def _aligned(example: Example, ranked: Sequence[Prototype]) -> Foresight:
+    """The first prototype that foresees each token, by `align`, repeated guesses not counted.
+
+    A prototype is as sure as can be: all the rest of its line is suggested.
+    """
+    body = _TOKENIZER.tokenize(example.y)
+    outputs = [_TOKENIZER.tokenize(each.example.y) for each in ranked]
     closed = [[*output, END] for output in outputs]
-    ranks = []
+    ranks, ends = [], []
     for truth, places in zip([*body, END], align_each(body, outputs), strict=True):
         found = (output[place] for output, place in zip(closed, places, strict=True))
         guesses = list(dict.fromkeys(found))
         ranks.append(guesses.index(truth) if truth in guesses else NEVER)
-    return np.array(ranks, np.int64)
+        ends.append(guesses[:1] in ([END], ["\n"]))
+    return Foresight(np.array(ranks, np.int64), np.zeros(len(ranks)), np.array(ends, np.bool_))
 
 
 def _bleu(
@@ -109,8 +154,7 @@ def _bleu(
     """The BLEU of whole bodies, written from x alone; of the others it is not known."""
     if not decoded:
         return {}
-    rows = np.linspace(0, len(setting.asked) - 1, min(decoded, len(setting.asked))).round()
-    asked = sorted({int(row) for row in rows})
+    asked = _spread(len(setting.asked), decoded)
     answers = editor.edit([setting.asked[row].x for row in asked], [found[row] for row in asked])
     scores = [float("nan")] * len(setting.asked)
     for row, candidates in zip(asked, answers, strict=True):

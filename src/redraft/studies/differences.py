@@ -6,18 +6,28 @@ compared as one.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from redraft.evaluation.bootstrap import paired_interval, ratio_interval
-from redraft.studies.completions import DISTANCE, METRICS, Measured
+from redraft.studies.completions import DISTANCE, METRICS, SIMILARITY, Measured
+from redraft.studies.functions import SETTINGS
 from redraft.studies.results import ALL_SEEDS, DECIMALS, Row
 
 DEFAULT = "retrieve+edit"
+OTHER_PAIRS = (("task", "lexical"),)
+"""Systems that are compared with one another besides."""
+
+SIMILARITIES = (0.0, 10.0, 30.0, 60.0, 101.0)
+"""Bounds between which functions are taken together, by the BLEU of their prototype's body."""
+
+Groups = Mapping[tuple[str, str], Mapping[int | str, Measured]]
+"""What was measured, by system and setting, of each seed."""
 
 
 def keep(measured: Measured, folder: Path) -> None:
@@ -29,7 +39,7 @@ def keep(measured: Measured, folder: Path) -> None:
     values = {
         metric: [None if np.isnan(value) else round(value, 4) for value in each]
         for metric, each in measured.values.items()
-        if metric in METRICS or metric == DISTANCE
+        if metric in (*METRICS, DISTANCE, SIMILARITY)
     }
     kept = {"row": asdict(row), "values": values, "packages": list(measured.packages)}
     path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
@@ -55,24 +65,76 @@ def difference_rows(measured: Sequence[Measured]) -> Iterator[Row]:
         groups[each.row.system, each.row.setting][each.row.seed] = each
     for (system, setting), others in groups.items():
         place, _, changed = setting.partition(", ")
-        own = groups.get((DEFAULT, place), {})
-        seeds = [seed for seed in others if seed in own]
-        if seeds and (system != DEFAULT or changed):
-            name = f"{DEFAULT} − {changed or system}"
-            pairs = [(own[seed], others[seed]) for seed in seeds]
-            yield _difference(name, place, pairs)
+        if (system, changed) != (DEFAULT, ""):
+            pairs = _pairs(groups.get((DEFAULT, place), {}), others)
+            yield from _difference(f"{DEFAULT} − {changed or system}", place, pairs)
+        for first, second in OTHER_PAIRS:
+            if system == second:
+                pairs = _pairs(groups.get((first, setting), {}), others)
+                yield from _difference(f"{first} − {second}", setting, pairs)
+    yield from _by_similarity(groups)
 
 
-def _difference(name: str, setting: str, pairs: Sequence[tuple[Measured, Measured]]) -> Row:
-    """The differences of the means over the seeds that both have."""
+Pairs = Sequence[tuple[Measured, Measured]]
+
+
+def _pairs(ours: Mapping[int | str, Measured], theirs: Mapping[int | str, Measured]) -> Pairs:
+    """Both of each seed that both have."""
+    return [(ours[seed], theirs[seed]) for seed in theirs if seed in ours]
+
+
+def _by_similarity(groups: Groups) -> Iterator[Row]:
+    """The default less Seq2Seq, the functions of all settings by how near their prototype was."""
+    by_seed: dict[int | str, list[tuple[Measured, Measured]]] = defaultdict(list)
+    for setting in SETTINGS:
+        sides = (groups.get((system, setting), {}) for system in (DEFAULT, "seq2seq"))
+        for ours, theirs in _pairs(*sides):
+            by_seed[ours.row.seed].append((ours, theirs))
+    most = max(map(len, by_seed.values()), default=0)  # a seed may lack settings yet
+    pooled = [
+        (_pooled([one for one, _ in own]), _pooled([other for _, other in own]))
+        for own in by_seed.values()
+        if len(own) == most
+    ]
+    for low, high in pairwise(SIMILARITIES):
+        pairs = [
+            (_between(low, high, ours, ours), _between(low, high, theirs, ours))
+            for ours, theirs in pooled
+        ]
+        name = f"similarity {low:.0f} to {min(high, 100):.0f}"
+        yield from _difference(f"{DEFAULT} − seq2seq", name, pairs)
+
+
+def _pooled(measured: Sequence[Measured]) -> Measured:
+    """The functions of several settings as those of one."""
+    shared = set.intersection(*(set(each.values) for each in measured))
+    values = {name: [x for each in measured for x in each.values[name]] for name in shared}
+    packages = [package for each in measured for package in each.packages]
+    return Measured(measured[0].row, values, packages)
+
+
+def _between(low: float, high: float, measured: Measured, by: Measured) -> Measured:
+    """The functions whose similarity, as another has it, is between two bounds."""
+    rows = [at for at, each in enumerate(by.values[SIMILARITY]) if low <= each < high]
+    values = {name: [each[at] for at in rows] for name, each in measured.values.items()}
+    packages = [measured.packages[at] for at in rows]
+    return Measured(replace(measured.row, n=len(rows)), values, packages)
+
+
+def _difference(name: str, setting: str, pairs: Pairs) -> Iterator[Row]:
+    """The differences of the means over the seeds that both have, if there are any."""
+    if not pairs or not pairs[0][0].packages:
+        return
     first, second = pairs[0]
     metrics, intervals = {}, {}
-    for metric in (metric for metric in METRICS if metric in second.values):
+    for metric in (name for name in METRICS if name in first.values and name in second.values):
         ours, theirs = (
             np.mean([each[side].values[metric] for each in pairs], axis=0) for side in (0, 1)
         )
         known = ~(np.isnan(ours) | np.isnan(theirs))
         packages = [each for each, is_known in zip(first.packages, known, strict=True) if is_known]
+        if not packages:
+            continue
         for suffix, figure, interval in (
             ("", _gap, paired_interval),
             ("_ratio", _ratio, ratio_interval),
@@ -81,7 +143,7 @@ def _difference(name: str, setting: str, pairs: Sequence[tuple[Measured, Measure
             metrics[metric + suffix] = round(figure(ours[known], theirs[known]), DECIMALS)
             intervals[metric + suffix] = (round(low, DECIMALS), round(high, DECIMALS))
     about = {"seeds": [one.row.seed for one, _ in pairs]}
-    return Row(
+    yield Row(
         name, setting, first.row.split, ALL_SEEDS, first.row.n, metrics, intervals, config=about
     )
 

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cache
@@ -143,6 +143,20 @@ def current_commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return ""
     return done.stdout.strip()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page: which figures it shows, and of which rows."""
+
+    metrics: Mapping[str, str]  # and what each is called
+    has: Callable[[Mapping[str, Any]], bool] = lambda _: True
+    published: Sequence[Mapping[str, Any]] = ()
+
+    def markdown(self, rows: Sequence[Mapping[str, Any]], *, is_brief: bool = False) -> str:
+        """The table of those rows that it has."""
+        chosen = [row for row in rows if self.has(row)]
+        return markdown_table(chosen, self.metrics, published=self.published, is_brief=is_brief)
 
 
 def markdown_table(

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -81,6 +82,15 @@ class Report:
 
 Observer = Callable[[Report], None]
 
+LOG = "log.jsonl"
+"""Where a run's reports are written, beside its checkpoint."""
+
+
+def seconds_trained(folder: Path) -> float:
+    """How long the steps of the run in a folder took, however often it was stopped between."""
+    last = (folder / LOG).read_text(encoding="utf-8").splitlines()[-1]
+    return float(json.loads(last)["seconds"])
+
 
 def train(
     task: Task,
@@ -142,7 +152,7 @@ class _Run:
         self.seconds, self.saved_at = 0.0, time.monotonic()
         self.epoch, self.order = -1, list[list[int]]()
         self.epoch_steps = len(task.batches(config.batch_size, seed=0))
-        self.log = checkpoint.folder.parent / "log.jsonl"
+        self.log = checkpoint.folder.parent / LOG
         self.tokens, self.padded, self.busy = 0, 0, 0.0
 
     def progress(self) -> Progress:

@@ -1,0 +1,163 @@
+"""What the autocomplete tables share: how much is asked and trained, and a bench that trains it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from redraft.config import merged, values_of
+from redraft.editing.neural_editor import NeuralEditor
+from redraft.fitting import (
+    FitOptions,
+    Parts,
+    editor_config,
+    fit_editor,
+    fit_encoder,
+    retriever_config,
+)
+from redraft.models.ngram_cache import NgramCache
+from redraft.retrieval.encoder import DirectionEncoder
+from redraft.retrieval.lexical import Bm25Retriever
+from redraft.retrieval.retriever import Retriever
+from redraft.studies.completions import Measured, measure_editor
+from redraft.studies.functions import (
+    IN_PROJECT,
+    STRICT,
+    Build,
+    Found,
+    Functions,
+    Setting,
+    settings,
+)
+from redraft.studies.results import DECIMALS
+from redraft.training.fit_cache import fit_cache
+from redraft.training.loop import seconds_trained
+from redraft.training.train_editor import FEW_EPOCHS, count_projects
+from redraft.training.train_retriever import Target
+
+Settings = Mapping[str, Mapping[str, Any]]
+
+COSTS = {"train_minutes": "training, minutes", "millions": "parameters, millions"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is trained and asked."""
+
+    steps: int  # of an editor
+    batch: int  # examples of a step
+    retriever_steps: int
+    asked: int  # functions of each held-out package
+    fitted: int  # the same on dev, to fit caches
+    decoded: int  # functions of all, whose bodies are written whole
+
+
+SIZES = {
+    "small": Size(steps=800, batch=8, retriever_steps=150, asked=12, fitted=16, decoded=60),
+    "full": Size(steps=12_000, batch=16, retriever_steps=4_000, asked=20, fitted=16, decoded=200),
+}
+"""Few functions teach more in many small steps; the full size has the steps of the paper's code."""
+
+
+class Bench:
+    """Trains what is measured, once for each seed, and keeps what is retrieved."""
+
+    def __init__(
+        self, strict: Functions, paper: Functions, size: Size, options: FitOptions, folder: Path
+    ) -> None:
+        self.strict = strict
+        self.size = size
+        self.options = options
+        self.folder = folder / f"seed-{options.seed}"
+        self.asked = settings(strict, paper, split="test", each=size.asked)
+        self.dev = settings(strict, paper, split="dev", each=size.fitted)
+        self._found: dict[tuple[str, str, str], Found] = {}
+
+    def found(self, setting: Setting, name: str = "bm25", build: Build | None = None) -> Found:
+        """What a retriever finds in a setting, retrieved once."""
+        key = (name, setting.name, setting.split)
+        if key not in self._found:
+            self._found[key] = setting.retrieve(build or Bm25Retriever.build)
+        return self._found[key]
+
+    def editor(
+        self, name: str, retriever: Retriever, changed: Settings | None = None
+    ) -> tuple[NeuralEditor, dict[str, Any]]:
+        """An editor trained on what the retriever finds, and what a row says of it."""
+        steps = {
+            "steps": self.size.steps,
+            "batch_size": self.size.batch,
+            "evaluate_every": self.size.steps,
+        }
+        common = self.options.settings.get("editor", {})
+        seen = self.size.steps * self.size.batch / len(self.strict.train)
+        network = {"dropout": 0.0} if seen <= FEW_EPOCHS else {}
+        tables = merged({"training": steps, "network": network}, common, changed or {})
+        folder = self.folder / "".join(each if each.isalnum() else "-" for each in name)
+        options = replace(self.options, folder=folder, settings={"editor": tables})
+        editor = fit_editor(Parts(self.strict.train, []), retriever, options)
+        about = {
+            **_costs(folder / "editor", editor.network),
+            "config": {
+                **values_of(
+                    editor_config(
+                        len(self.strict.train), options, projects=count_projects(self.strict.train)
+                    )
+                ),
+                "numbering": values_of(editor.numbering.config),
+            },
+        }
+        return editor, about
+
+    def encoder(self, name: str, target: Target) -> tuple[DirectionEncoder, dict[str, Any]]:
+        """The encoder of a learned retriever, and what a row says of it."""
+        steps = {"steps": self.size.retriever_steps, "evaluate_every": self.size.retriever_steps}
+        tables = merged({"training": steps}, self.options.settings.get("retriever", {}))
+        options = replace(self.options, folder=self.folder / name, settings={"retriever": tables})
+        encoder = fit_encoder(Parts(self.strict.train, []), options, target=target)
+        return encoder, {
+            **_costs(self.folder / name / "retriever", encoder.network),
+            "config": values_of(retriever_config(len(self.strict.train), options)),
+        }
+
+    def fit_cache(self, editor: NeuralEditor) -> NgramCache:
+        """The cache of an editor, fitted on dev: in projects, and on a few across packages."""
+        own, others = self.dev[IN_PROJECT], self.dev[STRICT]
+        some = slice(None, None, 3)
+        examples = [*own.asked, *others.asked[some]]
+        return fit_cache(editor, examples, [*self.found(own), *self.found(others)[some]])
+
+    def measure(
+        self,
+        system: str,
+        setting: Setting,
+        editor: NeuralEditor,
+        about: Mapping[str, Any],
+        *,
+        found: Found | None = None,
+        is_decoded: bool = True,
+    ) -> Measured:
+        """An editor in a setting, with what BM25 finds there unless something else was found."""
+        decoded = self.size.decoded if is_decoded else 0
+        found = self.found(setting) if found is None else found
+        measured = measure_editor(system, setting, found, editor, decoded=decoded)
+        return self.about(measured, about)
+
+    def about(self, measured: Measured, about: Mapping[str, Any]) -> Measured:
+        """What was measured with its seed, its settings and what it cost."""
+        row = replace(measured.row, seed=self.options.seed, **about)
+        costs = {
+            "train_minutes": round(row.train_seconds / 60, DECIMALS),
+            "millions": round(row.parameters / 1e6, DECIMALS),
+        }
+        return replace(measured, row=replace(row, metrics={**row.metrics, **costs}))
+
+
+def _costs(folder: Path, network: nn.Module) -> dict[str, Any]:
+    """What it took to train a network in a folder, and its size."""
+    return {
+        "train_seconds": round(seconds_trained(folder), 1),
+        "parameters": sum(each.numel() for each in network.parameters()),
+    }
