@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redraft.data.example import Example
-from redraft.data.python_functions import Source, find_sources, mine
+from redraft.data.python_functions import FIELDS, Source, find_sources, mine
 from redraft.data.rows import BadRow
 from redraft.errors import PairsError
 from redraft.retrieval.retriever import Retriever
@@ -71,10 +71,10 @@ def index_project(model: RetrieveAndEdit, project: Project) -> tuple[RetrieveAnd
     if not any(project.files.values()):
         raise PairsError("no function with a body was found; name a folder of Python sources")
     fields = list(model.retriever.examples[0].x) if model.retriever.examples else []
-    if fields and fields != ["docstring", "name", "arguments"]:
+    if fields and fields != list(FIELDS):
         raise PairsError(
             f"this model's input has the fields {', '.join(fields)}; a code base needs a model of "
-            "mined functions (docstring, name, arguments)"
+            f"mined functions ({', '.join(FIELDS)})"
         )
     change = Change.between(model.retriever, project)
     if not (change.rows or change.examples):

@@ -20,6 +20,9 @@ MAX_FILE_BYTES = 2 << 20
 
 SKIPPED_FOLDERS = frozenset({"__pycache__", "site-packages", "node_modules", "venv", ".venv"})
 
+FIELDS = ("docstring", "name", "arguments")
+"""Of the input of a function that was mined."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -116,7 +119,7 @@ def _examples(
         if body:
             arguments = ast.unparse(node.args)
             yield Example(
-                {"docstring": docstring, "name": node.name, "arguments": arguments},
+                dict(zip(FIELDS, (docstring, node.name, arguments), strict=True)),
                 body,
                 {"file": name, "line": node.lineno, "package": package},
             )

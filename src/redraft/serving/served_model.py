@@ -1,0 +1,182 @@
+"""A model that is served: it answers on the wire's terms, and its examples can change meanwhile.
+
+Calls may come from any thread. One runs at a time: a second would only slow both. A change is
+prepared beside the model that answers, and takes its place when it is whole. Knows no protocol.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from redraft.autocomplete.engine import CompletionEngine
+from redraft.autocomplete.project import Project, index_project
+from redraft.data.example import Example, Input, as_input
+from redraft.data.python_functions import FIELDS
+from redraft.errors import NoAnswerError, PairsError
+from redraft.evaluation.space import space_of
+from redraft.retrieval.prototype import Prototype
+from redraft.retrieve_and_edit import RetrieveAndEdit
+from redraft.serving import schema, wire
+
+
+@dataclass(frozen=True)
+class _State:
+    """What answers at a moment."""
+
+    model: RetrieveAndEdit
+    engine: CompletionEngine
+
+    @classmethod
+    def of(cls, model: RetrieveAndEdit) -> "_State":
+        return cls(model, CompletionEngine(model))
+
+    @property
+    def fields(self) -> list[str]:
+        examples = self.model.retriever.examples
+        return list(examples[0].x) if examples else []
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each example by its identity."""
+        return {each.identity: row for row, each in enumerate(self.model.retriever.examples)}
+
+
+class ServedModel:
+    """A named model; with a folder, what is added to it is written there too."""
+
+    def __init__(self, name: str, model: RetrieveAndEdit, folder: Path | None = None) -> None:
+        self.name = name
+        self.folder = folder
+        self._state = _State.of(model)
+        self._running = threading.Lock()
+        self._changing = threading.Lock()
+
+    @property
+    def model(self) -> RetrieveAndEdit:
+        """The model as it is now."""
+        return self._state.model
+
+    def info(self) -> schema.ModelInfo:
+        """What it is made of."""
+        retriever = self.model.retriever
+        return schema.ModelInfo(
+            name=self.name,
+            retriever=retriever.name,
+            editor=self.model.editor.name,
+            fields=self._state.fields,
+            meta=sorted({key for each in retriever.examples for key in each.meta}),
+            examples=len(retriever.examples),
+            completes_python=self._state.fields == list(FIELDS),
+        )
+
+    def predict(self, request: schema.PredictRequest) -> list[list[schema.Answer]]:
+        """The answers to each input, best first."""
+        with self._running:
+            state = self._state
+            inputs = [self._input(x, state, at) for at, x in enumerate(request.inputs)]
+            if request.prototype is not None:
+                found = [[self._prototype(request.prototype, x, state)] for x in inputs]
+                ranked = state.model.editor.edit(inputs, found, request.k)
+            else:
+                ranked = state.model.predict(inputs, request.k, where=request.where)
+        return [[wire.answer(each) for each in candidates] for candidates in ranked]
+
+    def retrieve(self, request: schema.RetrieveRequest) -> list[list[schema.ShownPrototype]]:
+        """The prototypes of each input, nearest first."""
+        with self._running:
+            state = self._state
+            inputs = [self._input(x, state, at) for at, x in enumerate(request.inputs)]
+            found = state.model.retriever.retrieve(inputs, request.k, where=request.where)
+        return [[wire.prototype(each) for each in ranked] for ranked in found]
+
+    def complete(self, request: schema.CompleteRequest) -> list[schema.ShownCompletion]:
+        """The ways to go on, best first."""
+        with self._running:
+            state = self._state
+            if request.text is not None and request.offset is not None:
+                if state.fields != list(FIELDS):
+                    raise PairsError(
+                        f"{self.name}: completes no Python buffer, since its input has the fields "
+                        f"{', '.join(state.fields)}; give x and prefix"
+                    )
+                found = state.engine.complete(request.text, request.offset, request.k)
+                return [wire.suggestion(each) for each in found]
+            x = self._input(request.x or "", state, None)
+            completions = state.model.complete_one(x, request.prefix, request.k)
+        return [wire.completion(each) for each in completions]
+
+    def example(self, identity: str) -> schema.ShownExample:
+        """One of its examples."""
+        state = self._state
+        return wire.example(state.model.retriever.examples[self._row(identity, state)])
+
+    def map(self) -> schema.MapResponse:
+        """Its examples in two dimensions; no points where the retriever has no space."""
+        state = self._state
+        space = space_of(state.model.retriever, [])
+        return wire.example_map(self.name, space, len(state.model.retriever.examples))
+
+    def add(self, examples: Sequence[Example]) -> int:
+        """Let these examples be retrieved; says how many came."""
+        with self._changing:
+            state = self._state
+            for at, each in enumerate(examples):
+                self._check_fields(each.x, state, f"examples.{at}.x")
+            retriever = state.model.retriever.add(list(examples))
+            self._exchange(RetrieveAndEdit(retriever, state.model.editor))
+        return len(examples)
+
+    def remove(self, identities: Sequence[str], where: schema.Where | None = None) -> int:
+        """Forget the examples with these identities, and those whose meta has these values."""
+        with self._changing:
+            state = self._state
+            retriever = state.model.retriever
+            rows = {self._row(each, state) for each in identities}
+            rows |= set(retriever.matching(where)) if where else set()
+            if len(rows) == len(retriever.examples):
+                raise PairsError("that would remove every example; at least one must stay")
+            if rows:
+                model = RetrieveAndEdit(retriever.remove(sorted(rows)), state.model.editor)
+                self._exchange(model)
+        return len(rows)
+
+    def index(self, project: Project) -> int:
+        """Make the functions of a project its examples; says how many came or went."""
+        with self._changing:
+            model, change = index_project(self._state.model, project)
+            if change.rows or change.examples:
+                self._exchange(model)
+        return len(change.rows) + len(change.examples)
+
+    def _exchange(self, model: RetrieveAndEdit) -> None:
+        if self.folder is not None:
+            model.save(self.folder)  # whole or not at all, before anyone is answered from it
+        self._state = _State.of(model)
+
+    def _input(self, x: str | Input, state: _State, at: int | None) -> Input:
+        fields = as_input(x)
+        self._check_fields(fields, state, "x" if at is None else f"inputs.{at}")
+        return fields
+
+    def _check_fields(self, x: Input, state: _State, where: str) -> None:
+        if state.fields and set(x) != set(state.fields):
+            expected = ", ".join(state.fields)
+            raise wire.FieldError(f"expected an input with the fields {expected}", field=where)
+
+    def _row(self, identity: str, state: _State) -> int:
+        if identity not in state.rows:
+            raise NoAnswerError("no example has this id; it may have been removed")
+        return state.rows[identity]
+
+    def _prototype(self, identity: str, x: Input, state: _State) -> Prototype:
+        row = self._row(identity, state)
+        retriever = state.model.retriever
+        allowed = np.zeros(len(retriever.examples), np.bool_)
+        allowed[row] = True
+        distances = retriever.search([x], 1, allowed=allowed).distances
+        distance = float(distances[0, 0]) if distances.size else 1.0
+        return Prototype(retriever.examples[row], distance)

@@ -1,0 +1,38 @@
+"""The wire contract: what it refuses, and that it needs no model."""
+
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from redraft.serving import schema
+
+
+def test_it_imports_no_model_and_no_server() -> None:
+    heavy = ["torch", "numpy", "fastapi", "uvicorn", "faiss"]
+    code = f"import redraft.serving.schema, sys; assert not set({heavy}) & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("request_type", "message", "said"),
+    [
+        (schema.PredictRequest, {}, "inputs"),
+        (schema.PredictRequest, {"inputs": []}, "at least 1 item"),
+        (schema.PredictRequest, {"inputs": [""] * 65}, "at most 64 items"),
+        (schema.PredictRequest, {"inputs": ["a"], "k": 21}, "less than or equal to 20"),
+        (schema.PredictRequest, {"inputs": ["a"], "beam": 3}, "Extra inputs are not permitted"),
+        (schema.PredictRequest, {"inputs": ["a" * 20_001]}, "at most 20000 characters"),
+        (schema.CompleteRequest, {"x": "a", "text": "b"}, "either x, with prefix, or text"),
+        (schema.CompleteRequest, {}, "either x, with prefix, or text"),
+        (schema.CompleteRequest, {"text": "abc", "offset": 4}, "offset must be from 0 to 3"),
+        (schema.AddRequest, {"examples": [{"x": "a"}]}, "examples.0.y"),
+    ],
+)
+def test_what_it_does_not_allow_is_named(
+    request_type: type[schema.Wire], message: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        request_type.model_validate(message)
+    assert said in str(caught.value)

@@ -1,0 +1,115 @@
+"""A served model: what it answers on the wire's terms, and that its examples can change."""
+
+from pathlib import Path
+
+import pytest
+
+from redraft import Example, RetrieveAndEdit
+from redraft.autocomplete.project import Project
+from redraft.errors import NoAnswerError, PairsError
+from redraft.serving import schema
+from redraft.serving.served_model import ServedModel
+from redraft.serving.wire import FieldError
+from tests.greetings import greeter, greeting
+
+
+@pytest.fixture
+def served() -> ServedModel:
+    return ServedModel("greetings", greeter())
+
+
+def pairs(count: int = 3) -> list[Example]:
+    return [
+        Example({"title": f"card {at}", "text": f"draw {at}"}, f"draw({at})", {"deck": at % 2})
+        for at in range(count)
+    ]
+
+
+def plain(examples: list[Example], folder: Path | None = None) -> ServedModel:
+    model = RetrieveAndEdit.fit(examples, retriever="lexical", editor="verbatim")
+    if folder is not None:
+        model.save(folder)
+    return ServedModel("cards", model, folder)
+
+
+def test_an_answer_shows_its_prototype_its_tokens_and_what_changed(served: ServedModel) -> None:
+    [[answer]] = served.predict(schema.PredictRequest(inputs=["greet Kepler"]))
+    assert answer.prototype is not None
+    assert "".join(each.text for each in answer.tokens) == answer.output
+    kept = "".join(each.text for each in answer.diff if each.change != "added")
+    assert kept == answer.prototype.y
+    assert "".join(each.text for each in answer.diff if each.change != "removed") == answer.output
+
+
+def test_another_prototype_can_be_edited(served: ServedModel) -> None:
+    first, second = served.retrieve(schema.RetrieveRequest(inputs=["greet Kepler"], k=2))[0]
+    request = schema.PredictRequest(inputs=["greet Kepler"], prototype=second.id)
+    [[answer]] = served.predict(request)
+    assert answer.prototype is not None
+    assert answer.prototype.id == second.id != first.id
+    assert answer.prototype.distance == pytest.approx(second.distance, abs=1e-5)
+
+
+def test_an_output_is_gone_on_with(served: ServedModel) -> None:
+    found = served.complete(schema.CompleteRequest(x="greet Ada", prefix="print(", k=2))
+    assert 0 < len(found) <= 2
+    assert all(0 <= each.probability <= 1 for each in found)
+    assert found[0].text.startswith(found[0].token)
+
+
+def test_inputs_must_have_the_models_fields() -> None:
+    cards = plain(pairs())
+    with pytest.raises(FieldError, match="expected an input with the fields title, text") as caught:
+        cards.predict(schema.PredictRequest(inputs=[{"title": "a", "text": "b"}, "card 1"]))
+    assert caught.value.field == "inputs.1"
+    with pytest.raises(FieldError, match="expected an input with the fields title, text"):
+        cards.add([greeting("Ada")])
+
+
+def test_what_is_added_is_found_and_what_is_removed_is_not(tmp_path: Path) -> None:
+    cards = plain(pairs(), tmp_path / "model")
+    new = Example({"title": "lamp", "text": "light"}, "light()", {"deck": 7})
+    asked = schema.RetrieveRequest(inputs=[dict(new.x)], k=1)
+    assert cards.add([new]) == 1
+    assert cards.retrieve(asked)[0][0].y == "light()"
+    assert len(RetrieveAndEdit.load(tmp_path / "model").retriever.examples) == 4
+    assert cards.example(new.identity).meta == {"deck": 7}
+    assert cards.remove([new.identity]) == 1
+    assert cards.retrieve(asked)[0][0].y != "light()"
+    with pytest.raises(NoAnswerError, match="no example has this id; it may have been removed"):
+        cards.example(new.identity)
+    assert cards.remove([], {"deck": 1}) == 1
+    assert len(RetrieveAndEdit.load(tmp_path / "model").retriever.examples) == 2
+    with pytest.raises(PairsError, match="at least one must stay"):
+        cards.remove([], {"deck": 0})
+
+
+def test_a_buffer_needs_a_model_of_functions(tmp_path: Path) -> None:
+    text = "def area(side):\n    "
+    request = schema.CompleteRequest(text=text, offset=len(text))
+    with pytest.raises(PairsError, match="completes no Python buffer"):
+        plain(pairs()).complete(request)
+    (tmp_path / "shapes.py").write_text("def area(side):\n    return side * side\n")
+    functions = [each for found in Project.read([tmp_path]).files.values() for each in found]
+    shapes = plain(functions)
+    assert shapes.info().completes_python
+    assert shapes.complete(request)[0].text == "return side * side"
+
+
+def test_a_project_takes_the_place_of_the_examples(tmp_path: Path) -> None:
+    (tmp_path / "shapes.py").write_text("def area(side):\n    return side * side\n")
+    project = Project.read([tmp_path])
+    shapes = plain([each for found in project.files.values() for each in found])
+    assert shapes.index(project) == 0
+    (tmp_path / "shapes.py").write_text("def edge(area):\n    return area ** 0.5\n")
+    assert shapes.index(Project.read([tmp_path])) == 2
+    assert [each.x["name"] for each in shapes.model.retriever.examples] == ["edge"]
+
+
+def test_the_map_has_a_point_for_each_example(served: ServedModel) -> None:
+    found = served.map()
+    assert len(found.points) == found.examples == 10
+    assert {point.label for point in found.points} == {
+        each.x["text"] for each in served.model.retriever.examples
+    }
+    assert plain(pairs(1)).map().points == []
