@@ -48,14 +48,16 @@ class PrototypesConfig:
     Those that a learned retriever finds by its own noise; without noise, or of a retriever that
     has none, some of the nearest, `top` more than are needed less one. Where the meta of the
     examples names their `project`, the prototypes are those of an index of that project alone; a
-    share of examples gets those of other projects, a share none.
+    share of examples gets those of other projects, a share none. Half of them without any teach to
+    write as well as to copy, on functions of dev: with a fifth the next token was among the first
+    ten 0.2 points less often in a project and 1.1 across packages, and training took a third longer.
     """
 
     has_noise: bool = True
     top: int = 3
     project: str = "package"
-    across: float = 0.2
-    absent: float = 0.2
+    across: float = 0.1
+    absent: float = 0.5
 
 
 @dataclass(frozen=True)
