@@ -13,7 +13,7 @@ from torch import nn
 
 from redraft.errors import ModelError, TrainingInterrupted
 from redraft.training.checkpoint import Checkpoint
-from redraft.training.loop import Report, StepLoss, Task, TrainingConfig, train
+from redraft.training.loop import Report, StepLoss, Task, TrainingConfig, last_report, train
 
 CONFIG = TrainingConfig(steps=24, batch_size=4, evaluate_every=6, learning_rate=0.05)
 
@@ -129,6 +129,10 @@ def test_the_log_has_a_line_for_every_evaluation_and_none_twice(tmp_path: Path) 
     train(LineTask(), CONFIG, checkpoint=checkpoint(tmp_path))
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [6, 12, 18, 24]
+    for name in ("seconds", "core_seconds"):  # of both parts together
+        times = [row[name] for row in rows]
+        assert times == sorted(times)
+    assert last_report(tmp_path) == Report(**rows[-1])
     assert {"loss", "score"} <= set(rows[2]["shown"])
 
 

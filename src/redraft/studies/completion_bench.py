@@ -33,13 +33,13 @@ from redraft.studies.functions import (
 )
 from redraft.studies.results import DECIMALS
 from redraft.training.fit_cache import fit_cache
-from redraft.training.loop import seconds_trained
+from redraft.training.loop import last_report
 from redraft.training.train_editor import FEW_EPOCHS, count_projects
 from redraft.training.train_retriever import Target
 
 Settings = Mapping[str, Mapping[str, Any]]
 
-COSTS = {"train_minutes": "training, minutes", "millions": "parameters, millions"}
+COSTS = {"core_minutes": "training, core minutes", "millions": "parameters, millions"}
 
 
 @dataclass(frozen=True)
@@ -147,17 +147,22 @@ class Bench:
 
     def about(self, measured: Measured, about: Mapping[str, Any]) -> Measured:
         """What was measured with its seed, its settings and what it cost."""
-        row = replace(measured.row, seed=self.options.seed, **about)
-        costs = {
-            "train_minutes": round(row.train_seconds / 60, DECIMALS),
-            "millions": round(row.parameters / 1e6, DECIMALS),
-        }
-        return replace(measured, row=replace(row, metrics={**row.metrics, **costs}))
+        costs = {name: about.get("costs", {}).get(name, 0.0) for name in COSTS}
+        fields = {name: value for name, value in about.items() if name != "costs"}
+        metrics = {**measured.row.metrics, **costs}
+        row = replace(measured.row, seed=self.options.seed, metrics=metrics, **fields)
+        return replace(measured, row=row)
 
 
 def _costs(folder: Path, network: nn.Module) -> dict[str, Any]:
     """What it took to train a network in a folder, and its size."""
+    report = last_report(folder)
+    parameters = sum(each.numel() for each in network.parameters())
     return {
-        "train_seconds": round(seconds_trained(folder), 1),
-        "parameters": sum(each.numel() for each in network.parameters()),
+        "train_seconds": round(report.seconds, 1),
+        "parameters": parameters,
+        "costs": {
+            "core_minutes": round(report.core_seconds / 60, DECIMALS),
+            "millions": round(parameters / 1e6, DECIMALS),
+        },
     }

@@ -32,6 +32,7 @@ class Progress:
     best_step: int
     best_score: float
     seconds: float
+    core_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ class Report:
     tokens_per_second: float
     padding: float
     seconds: float
+    core_seconds: float  # of all cores together: what else the machine does counts for little
 
 
 Observer = Callable[[Report], None]
@@ -86,10 +87,10 @@ LOG = "log.jsonl"
 """Where a run's reports are written, beside its checkpoint."""
 
 
-def seconds_trained(folder: Path) -> float:
-    """How long the steps of the run in a folder took, however often it was stopped between."""
+def last_report(folder: Path) -> Report:
+    """What was told last of the run in a folder; its times are those of all its parts."""
     last = (folder / LOG).read_text(encoding="utf-8").splitlines()[-1]
-    return float(json.loads(last)["seconds"])
+    return Report(**json.loads(last))
 
 
 def train(
@@ -149,14 +150,15 @@ class _Run:
         self.device = next(task.network.parameters()).device
         self.best = _copy(task.network)
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
-        self.seconds, self.saved_at = 0.0, time.monotonic()
+        self.seconds, self.core_seconds, self.saved_at = 0.0, 0.0, time.monotonic()
         self.epoch, self.order = -1, list[list[int]]()
         self.epoch_steps = len(task.batches(config.batch_size, seed=0))
         self.log = checkpoint.folder.parent / LOG
         self.tokens, self.padded, self.busy = 0, 0, 0.0
 
     def progress(self) -> Progress:
-        return Progress(self.step, self.best_step, self.best_score, self.seconds)
+        times = self.seconds, self.core_seconds
+        return Progress(self.step, self.best_step, self.best_score, *times)
 
     def resume(self) -> None:
         """Go on from the checkpoint if there is one; forget what was logged after it."""
@@ -167,6 +169,7 @@ class _Run:
         self.best, progress = self.checkpoint.load(self.task.network, self.optimiser)
         self.step, self.best_step = progress.step, progress.best_step
         self.best_score, self.seconds = progress.best_score, progress.seconds
+        self.core_seconds = progress.core_seconds
         if self.log.exists():
             text = self.log.read_text(encoding="utf-8")
             # a kill may have torn the last line: what has no end was not logged
@@ -185,7 +188,7 @@ class _Run:
 
     def advance(self) -> None:
         """One step, and after every so many the figures on dev."""
-        started = time.monotonic()
+        started, cores = time.monotonic(), time.process_time()
         rows = self._rows()
         generator = torch.Generator(self.device).manual_seed(_mix(self.config.seed, self.step))
         for group in self.optimiser.param_groups:
@@ -201,6 +204,7 @@ class _Run:
         is_due = self.step % self.config.evaluate_every == 0 or self.step == self.config.steps
         shown = cost.shown | (self._evaluate() if is_due else {})
         self.seconds += time.monotonic() - started
+        self.core_seconds += time.process_time() - cores
         self._tell(shown, logs=is_due)
 
     def _rows(self) -> Sequence[int]:
@@ -239,6 +243,7 @@ class _Run:
             tokens_per_second=self.tokens / self.busy,
             padding=self.padded / (self.tokens + self.padded),
             seconds=self.seconds,
+            core_seconds=self.core_seconds,
         )
         if logs:
             with self.log.open("a", encoding="utf-8") as stream:

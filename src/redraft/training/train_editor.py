@@ -50,7 +50,8 @@ class PrototypesConfig:
     examples names their `project`, the prototypes are those of an index of that project alone; a
     share of examples gets those of other projects, a share none. Half of them without any teach to
     write as well as to copy, on functions of dev: with a fifth the next token was among the first
-    ten 0.2 points less often in a project and 1.1 across packages, and training took a third longer.
+    ten 0.2 points less often in a project and 1.1 across packages, and training took 1.3 times
+    as long.
     """
 
     has_noise: bool = True
