@@ -121,7 +121,8 @@ def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
         config,
         network=replace(config.network, match_length=8, agreement=2.0, expects_words=True),
         numbering=replace(config.numbering, prototypes=3),
-        decoding=replace(config.decoding, cached=100),
+        # looked-up words repeat themselves: the more a length counts, the longer they go on
+        decoding=replace(config.decoding, cached=100, length_penalty=0.4),
     )
 
 
