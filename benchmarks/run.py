@@ -11,10 +11,23 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import completion, context, editing, pairs, retrieval, startup, training, vectors
+from benchmarks import (
+    completion,
+    context,
+    editing,
+    pairs,
+    retrieval,
+    serving,
+    startup,
+    training,
+    vectors,
+)
 from benchmarks.measurement import Measurement
 
-BENCHMARKS = (startup, training, editing, context, completion, vectors, retrieval, pairs)
+BENCHMARKS = (
+    *(startup, training, editing, context, completion, serving),
+    *(vectors, retrieval, pairs),
+)
 RESULTS = Path(__file__).parent / "results.json"
 
 

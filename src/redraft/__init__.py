@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from redraft.editing.candidate import Candidate
     from redraft.retrieval.prototype import Prototype
     from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.serving.client import Client as Client
 
 __version__ = "0.4.0"
 
@@ -22,8 +23,10 @@ __all__ = [
     "read_pairs",
 ]
 
+# Client is not in __all__: it needs an extra, and `from redraft import *` must not
 _LAZY = {
     "Candidate": "redraft.editing.candidate",
+    "Client": "redraft.serving.client",
     "Prototype": "redraft.retrieval.prototype",
     "RetrieveAndEdit": "redraft.retrieve_and_edit",
 }

@@ -17,11 +17,13 @@ from redraft.cli import (
     fit,
     index,
     info,
+    lsp,
     mine,
     predict,
     remove,
     retrieve,
     score,
+    serve,
     split,
 )
 from redraft.errors import RedraftError, TrainingInterrupted
@@ -57,7 +59,7 @@ app = typer.Typer(
 )
 for verb in (
     *(check, mine, split, fit, retrieve, predict, complete, evaluate, score),
-    *(add, remove, index, info, experiment, demo),
+    *(add, remove, index, info, serve, lsp, experiment, demo),
 ):
     app.command(verb.__name__.rpartition(".")[2])(verb.command)
 

@@ -16,7 +16,11 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Buffer = Annotated[str, StringConstraints(max_length=LONGEST_BUFFER)]
 InputValue = Text | Annotated[dict[Name, Text], Field(min_length=1, max_length=MOST_FIELDS)]
-MetaValue = str | int | float | bool | None
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+MetaValue = Text | int | Finite | bool | None
+KeyValue = Annotated[
+    str, StringConstraints(pattern=r"^[^=]+=", max_length=LONGEST_NAME + LONGEST_TEXT)
+]
 Count = Annotated[int, Field(ge=1, le=MOST_CANDIDATES)]
 Where = Annotated[dict[Name, MetaValue], Field(max_length=MOST_FIELDS)]
 
@@ -27,7 +31,13 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
-class Question(Wire):
+class Asked(Wire):
+    """A message that comes in: a number that is written as text, or the like, is an error too."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Question(Asked):
     """What every request can say: which model is asked."""
 
     model: Name | None = Field(None, description="The name of a model; the first without one.")
@@ -72,7 +82,7 @@ class CompleteRequest(Question):
         return self
 
 
-class NewExample(Wire):
+class NewExample(Asked):
     """A pair to add."""
 
     x: InputValue
@@ -84,6 +94,29 @@ class AddRequest(Question):
     """Examples that can be retrieved from now on."""
 
     examples: Annotated[list[NewExample], Field(min_length=1, max_length=MOST_EXAMPLES)]
+
+
+class RemoveQuery(Wire):
+    """Examples to forget: those with these ids, and those whose meta has these values."""
+
+    model: Name | None = Field(None, description="The name of a model; the first without one.")
+    id: Annotated[list[Name], Field(max_length=MOST_EXAMPLES)] = Field(
+        [], description="The id of an example. May be repeated."
+    )
+    where: Annotated[list[KeyValue], Field(max_length=MOST_FIELDS)] = Field(
+        [], description="KEY=VALUE of the meta. May be repeated: all must hold."
+    )
+
+    @model_validator(mode="after")
+    def _says_which(self) -> "RemoveQuery":
+        if not (self.id or self.where):
+            raise ValueError("say which examples: give id or where")
+        return self
+
+    @property
+    def filters(self) -> dict[str, MetaValue]:
+        """What `where` says, by key."""
+        return {key: value for key, _, value in (each.partition("=") for each in self.where)}
 
 
 class ShownExample(Wire):
@@ -177,10 +210,28 @@ class ModelInfo(Wire):
     completes_python: bool = Field(description="Whether it learned from functions.")
 
 
+class ModelCard(Wire):
+    """A model as OpenAI's clients list it."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "redraft"
+
+
 class ModelsResponse(Wire):
     """All models that are served, the first of which answers where none is named."""
 
     models: list[ModelInfo]
+    object: Literal["list"] = "list"
+    data: list[ModelCard] = Field([], description="The same as OpenAI's clients read them.")
+
+
+class HealthResponse(Wire):
+    """Whether the server lives, and which of its models answer."""
+
+    status: Literal["ok"] = "ok"
+    models: list[str] = []
 
 
 class MapPoint(Wire):

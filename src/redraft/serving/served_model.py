@@ -29,10 +29,12 @@ class _State:
 
     model: RetrieveAndEdit
     engine: CompletionEngine
+    meta: list[str]
 
     @classmethod
     def of(cls, model: RetrieveAndEdit) -> "_State":
-        return cls(model, CompletionEngine(model))
+        meta = sorted({key for each in model.retriever.examples for key in each.meta})
+        return cls(model, CompletionEngine(model), meta)
 
     @property
     def fields(self) -> list[str]:
@@ -62,15 +64,15 @@ class ServedModel:
 
     def info(self) -> schema.ModelInfo:
         """What it is made of."""
-        retriever = self.model.retriever
+        state = self._state
         return schema.ModelInfo(
             name=self.name,
-            retriever=retriever.name,
-            editor=self.model.editor.name,
-            fields=self._state.fields,
-            meta=sorted({key for each in retriever.examples for key in each.meta}),
-            examples=len(retriever.examples),
-            completes_python=self._state.fields == list(FIELDS),
+            retriever=state.model.retriever.name,
+            editor=state.model.editor.name,
+            fields=state.fields,
+            meta=state.meta,
+            examples=len(state.model.retriever.examples),
+            completes_python=state.fields == list(FIELDS),
         )
 
     def predict(self, request: schema.PredictRequest) -> list[list[schema.Answer]]:
@@ -99,9 +101,10 @@ class ServedModel:
             state = self._state
             if request.text is not None and request.offset is not None:
                 if state.fields != list(FIELDS):
-                    raise PairsError(
+                    raise wire.FieldError(
                         f"{self.name}: completes no Python buffer, since its input has the fields "
-                        f"{', '.join(state.fields)}; give x and prefix"
+                        f"{', '.join(state.fields)}; give x and prefix",
+                        field="text",
                     )
                 found = state.engine.complete(request.text, request.offset, request.k)
                 return [wire.suggestion(each) for each in found]

@@ -7,21 +7,13 @@ from redraft.autocomplete.engine import Suggestion
 from redraft.data.example import Example, input_text
 from redraft.editing.candidate import Candidate
 from redraft.editing.completion import Completion
-from redraft.errors import RedraftError
 from redraft.evaluation.space import Space
 from redraft.retrieval.prototype import Prototype
 from redraft.serving import schema
+from redraft.serving.field_error import FieldError as FieldError
 
 _LABEL = 120
 """Characters of an example on the map."""
-
-
-class FieldError(RedraftError):
-    """A value of a request that its schema allows and its model does not."""
-
-    def __init__(self, message: str, *, field: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 def example(found: Example) -> schema.ShownExample:

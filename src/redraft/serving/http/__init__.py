@@ -1,0 +1,1 @@
+"""HTTP: models under their names, with a web page, for programs and for people."""

@@ -1,0 +1,43 @@
+// A list of ways to go on, one of which is chosen, with how likely each is.
+
+import { element } from "./dom.js";
+
+/** A probability in words, where the editor knows one: some only borrow, and say 0. */
+export const probabilityInWords = (probability) => {
+  if (probability <= 0) return "";
+  const percent = 100 * probability;
+  if (percent < 1) return "< 1 %";
+  return percent > 99 ? "> 99 %" : `${Math.round(percent)} %`;
+};
+
+/** A text in one line that always shows something. */
+export const lineOf = (text) => {
+  const [first, ...more] = text.trim().split("\n");
+  if (first === "") return text.includes("\n") ? "↵ (new line)" : "(white space)";
+  return more.length > 0 ? `${first} …` : first;
+};
+
+/** The suggestions as a list of buttons. */
+export const suggestionList = (suggestions, chosen, choose, label) =>
+  element(
+    "ol",
+    { class: "suggestion-list", "aria-label": label },
+    suggestions.map(({ text, probability }, at) =>
+      element(
+        "li",
+        {},
+        element(
+          "button",
+          {
+            type: "button",
+            class: "answer-choice",
+            "aria-pressed": chosen === null ? null : String(at === chosen),
+            onclick: () => choose(at),
+          },
+          element("span", { class: "rank" }, String(at + 1)),
+          element("code", {}, lineOf(text)),
+          element("span", { class: "probability" }, probabilityInWords(probability)),
+        ),
+      ),
+    ),
+  );

@@ -1,0 +1,134 @@
+"""Models side by side: none holds up another, and what waits is answered together."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from redraft.errors import ModelError
+from redraft.serving.http.app import AppConfig, create_app
+from redraft.serving.http.batching import WorkerConfig
+from redraft.serving.http.hosting import Hosting, HostingConfig
+from redraft.serving.served_model import ServedModel
+from tests.serving.http.servers import URL, Gated, asking, error_of, greetings, wait_until
+
+
+def test_a_model_that_is_busy_or_loading_holds_up_no_other() -> None:
+    gated = Gated("busy", greetings())
+    slow = Gated("slow", greetings())
+
+    def load_slowly() -> ServedModel:
+        assert slow.gate.wait(30)
+        return slow
+
+    def fail() -> ServedModel:
+        raise ModelError("damaged: fit it again")
+
+    loaders = {
+        "busy": lambda: gated,
+        "slow": load_slowly,
+        "damaged": fail,
+        "free": lambda: ServedModel("free", greetings()),
+    }
+    asked = {"inputs": ["greet Ada"]}
+    with (
+        TestClient(create_app(loaders), base_url=URL) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        wait_until(lambda: len(client.get("/v1/models").json().get("models", [])) == 2)
+        waiting = pool.submit(client.post, "/v1/predict", json={**asked, "model": "busy"})
+        wait_until(lambda: bool(gated.begun))
+        assert client.get("/healthz").json()["status"] == "ok"
+        free = client.post("/v1/predict", json={**asked, "model": "free"})
+        assert free.status_code == 200
+        for name, reason in (("slow", "is being loaded"), ("damaged", "could not be loaded")):
+            refused = client.post("/v1/predict", json={**asked, "model": name})
+            assert refused.status_code == 503
+            assert refused.headers["Retry-After"] == "1"
+            assert reason in str(error_of(refused)["message"])
+        assert client.get("/readyz").status_code == 503
+        slow.gate.set()
+        gated.gate.set()
+        assert waiting.result().status_code == 200
+        asked_slow = {**asked, "model": "slow"}
+        wait_until(lambda: client.post("/v1/predict", json=asked_slow).status_code == 200)
+        message = str(error_of(client.get("/readyz"))["message"])
+        assert message == "model damaged could not be loaded"
+
+
+def ask_at_once(client: TestClient, gated: Gated, count: int, **more: object) -> list[Any]:
+    """So many predictions while a first one is held, and a completion after all of them."""
+    asked = {"inputs": ["greet Ada"], **more}
+    with ThreadPoolExecutor(count + 2) as pool:
+        first = pool.submit(client.post, "/v1/predict", json=asked)
+        wait_until(lambda: bool(gated.begun))
+        later = [pool.submit(client.post, "/v1/predict", json=asked) for _ in range(count)]
+        in_flight = f"redraft_requests_in_flight {count + 2}.0"
+        wait_until(lambda: in_flight in client.get("/metrics").text)
+        last = pool.submit(client.post, "/v1/complete", json={"x": "greet Ada", "prefix": "p"})
+        in_flight = f"redraft_requests_in_flight {count + 3}.0"
+        wait_until(lambda: in_flight in client.get("/metrics").text)
+        gated.gate.set()
+        return [each.result() for each in (first, *later, last)]
+
+
+def test_predictions_that_wait_are_answered_together_and_completions_between_them() -> None:
+    gated = Gated("gated", greetings())
+    with asking({"gated": lambda: gated}) as client:
+        answers = ask_at_once(client, gated, 40)
+        assert {each.status_code for each in answers} == {200}
+        assert sorted(gated.begun) == ["complete", "predict 1", "predict 32", "predict 8"]
+        counts = client.get("/metrics").text
+        assert 'redraft_batch_size_bucket{le="32.0",model="gated"} 3.0' in counts
+
+
+def test_without_batching_each_is_answered_alone_and_completions_are_not_starved() -> None:
+    gated = Gated("gated", greetings())
+    config = AppConfig(hosting=HostingConfig(is_batching=False))
+    with asking({"gated": lambda: gated}, config) as client:
+        answers = ask_at_once(client, gated, 6)
+        assert {each.status_code for each in answers} == {200}
+        assert gated.begun.count("predict 1") == 7
+        assert gated.begun.index("complete") < 3
+
+
+def test_a_full_queue_and_a_late_answer_are_told() -> None:
+    gated = Gated("gated", greetings())
+    hosting = HostingConfig(time_limit=0.5, worker=WorkerConfig(most_waiting=1))
+    asked = {"inputs": ["greet Ada"]}
+    with (
+        asking({"gated": lambda: gated}, AppConfig(hosting=hosting)) as client,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        answers = [pool.submit(client.post, "/v1/predict", json=asked) for _ in range(8)]
+        by_status = {each.result().status_code: each.result() for each in answers}
+        gated.gate.set()
+    assert set(by_status) == {503, 504}
+    assert by_status[503].headers["Retry-After"] == "1"
+    assert "requests waiting; ask again soon" in str(error_of(by_status[503])["message"])
+    assert "no answer within 0.5 seconds" in str(error_of(by_status[504])["message"])
+    assert len(gated.begun) == 1, "what was given up before it was begun must never be run"
+
+
+def test_background_tasks_run_with_the_models_and_stop_with_the_server() -> None:
+    seen: list[str] = []
+
+    async def watch(hosting: Hosting) -> None:
+        await hosting.loaded()
+        model = hosting.find("greetings")
+        seen.append(f"{await model.beside(lambda served: served.info().examples)} examples")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            seen.append("stopped")
+
+    async def fail(hosting: Hosting) -> None:
+        raise ZeroDivisionError(len(hosting.models))
+
+    loaders = {"greetings": lambda: ServedModel("greetings", greetings())}
+    app = create_app(loaders, background=[watch, fail])
+    with TestClient(app, base_url=URL) as client:
+        wait_until(lambda: bool(seen))
+        assert client.get("/readyz").status_code == 200
+    assert seen == ["10 examples", "stopped"]

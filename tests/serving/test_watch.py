@@ -1,0 +1,233 @@
+"""Files that change while a model is served: what is read again, what goes, and what is told."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from redraft.autocomplete import project as project_module
+from redraft.autocomplete.project import Project
+from redraft.data.python_functions import Source, mine
+from redraft.errors import PairsError
+from redraft.serving.served_model import ServedModel
+from redraft.serving.watch import Watcher
+from tests.baskets import source, write_project
+from tests.serving.functions import served_functions
+
+NOUNS = ("zinnia", "yucca", "xenia", "wisteria")
+DEADLINE = 20.0
+
+
+def names(project: Project) -> list[str]:
+    return sorted(each.x["name"] for found in project.files.values() for each in found)
+
+
+class Told(list[list[str]]):
+    """The names of all functions, each time that something changed."""
+
+    def __call__(self, project: Project) -> None:
+        self.append(names(project))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "shop", NOUNS)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def watcher(folder: Path, told: Told) -> Watcher:
+    watcher = Watcher([folder], told, without=["tests"], debounce_ms=10)
+    watcher.read()
+    return watcher
+
+
+@pytest.fixture
+def read(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that were read since."""
+    assert watcher.project.files
+    found: list[str] = []
+
+    def mine_and_note(source: Source, *, documented_only: bool) -> object:
+        found.append(source.name)
+        return mine(source, documented_only=documented_only)
+
+    monkeypatch.setattr(project_module, "mine", mine_and_note)
+    return found
+
+
+def test_only_the_file_that_changed_is_read_again(
+    folder: Path, watcher: Watcher, told: Told, read: list[str]
+) -> None:
+    (folder / "basket_0.py").write_text(source(("violet",)))
+    assert watcher.update([folder / "basket_0.py"])
+    assert read == ["basket_0.py"]
+    assert told == [["add_violet", "add_wisteria", "add_xenia"]]
+
+
+def test_a_file_that_was_only_saved_changes_nothing(
+    folder: Path, watcher: Watcher, told: Told, read: list[str]
+) -> None:
+    assert not watcher.update([folder / "basket_0.py"])
+    assert read == ["basket_0.py"]
+    assert told == []
+
+
+def test_new_files_come_and_deleted_ones_go(
+    folder: Path, watcher: Watcher, told: Told, read: list[str]
+) -> None:
+    (folder / "fresh.py").write_text(source(("violet",)))
+    (folder / "basket_2.py").unlink()
+    assert watcher.update([folder / "fresh.py", folder / "basket_2.py"])
+    assert read == ["fresh.py"]
+    assert told == [["add_violet", "add_yucca", "add_zinnia"]]
+    (folder / "fresh.py").unlink()
+    assert watcher.update([folder / "fresh.py"])
+    assert told[-1] == ["add_yucca", "add_zinnia"]
+
+
+def test_a_folder_that_is_moved_takes_its_files_along(
+    folder: Path, watcher: Watcher, told: Told, read: list[str]
+) -> None:
+    write_project(folder / "inner", ("violet",))
+    assert watcher.update([folder / "inner"])
+    (folder / "inner").rename(folder / "other")
+    assert watcher.update([folder / "inner", folder / "other"])
+    assert read == ["inner/basket_0.py", "other/basket_0.py"]
+    assert told[0] == told[1]
+    assert "other/basket_0.py" in watcher.project.files
+    assert "inner/basket_0.py" not in watcher.project.files
+
+
+def test_a_file_that_does_not_parse_keeps_its_functions(
+    folder: Path, watcher: Watcher, told: Told, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "basket_0.py").write_text("def half(:\n")
+    with caplog.at_level(logging.INFO, logger="redraft"):
+        assert not watcher.update([folder / "basket_0.py"])
+        assert not watcher.update([folder / "basket_0.py"])
+    assert told == []
+    assert len(caplog.messages) == 1  # told once
+    assert caplog.messages[0].startswith("basket_0.py:1: not Python 3: ")
+    assert caplog.messages[0].endswith("; what it had before stays")
+    (folder / "basket_0.py").write_text(source(("violet",)))
+    assert watcher.update([folder / "basket_0.py"])
+
+
+def test_a_project_that_becomes_empty_keeps_the_examples_and_says_so(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = served_functions(folder)
+    watcher = Watcher([folder], served.index)
+    watcher.read()
+    for path in folder.glob("*.py"):
+        path.unlink()
+    assert not watcher.update([folder / "basket_0.py", folder / "basket_2.py"])
+    assert caplog.messages == [f"{folder}: no function with a body is left; the examples stay"]
+    assert len(served.model.retriever.examples) == len(NOUNS)
+    (folder / "fresh.py").write_text(source(("violet",)))
+    assert watcher.update([folder / "fresh.py"])
+    assert [each.x["name"] for each in served.model.retriever.examples] == ["add_violet"]
+
+
+def test_a_folder_that_is_deleted_is_an_empty_project(
+    folder: Path, watcher: Watcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    for path in folder.glob("*.py"):
+        path.unlink()
+    folder.rmdir()
+    assert not watcher.update([folder])
+    assert "no function with a body is left" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "place", ["tests/a.py", ".hidden/a.py", "__pycache__/a.py", "notes.txt", "../elsewhere.py"]
+)
+def test_what_is_left_out_is_never_read(
+    folder: Path, watcher: Watcher, read: list[str], place: str
+) -> None:
+    path = folder / place
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(source(("violet",)))
+    assert not watcher.update([path])
+    assert read == []
+
+
+def test_files_of_one_name_in_two_folders_are_kept_apart(tmp_path: Path, told: Told) -> None:
+    first = write_project(tmp_path / "first", ("zinnia",))
+    second = write_project(tmp_path / "second", ("yucca",))
+    watcher = Watcher([first, second], told)
+    assert names(watcher.read()) == ["add_yucca", "add_zinnia"]
+    (first / "basket_0.py").write_text(source(("violet",)))
+    assert watcher.update([first / "basket_0.py"])
+    (second / "basket_0.py").unlink()
+    assert watcher.update([second / "basket_0.py"])
+    assert told == [["add_violet", "add_yucca"], ["add_violet"]]
+
+
+def test_a_change_that_cannot_be_taken_over_is_told(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_: Project) -> None:
+        raise refusal
+
+    watcher = Watcher([folder], refuse)
+    watcher.read()
+    for refusal, message in (
+        (PairsError("the model is of cards"), "the model is of cards"),
+        (RuntimeError("def secret"), "a change of files was not taken over: RuntimeError"),
+    ):
+        (folder / "basket_0.py").write_text(source((type(refusal).__name__,)))
+        assert not watcher.update([folder / "basket_0.py"])
+        assert caplog.messages[-1] == message
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path, told: Told) -> None:
+    with pytest.raises(PairsError, match="missing: no such file or folder; name Python sources"):
+        Watcher([tmp_path / "missing"], told).read()
+
+
+@pytest.mark.asyncio
+async def test_a_served_model_follows_the_files_until_it_is_told_to_stop(folder: Path) -> None:
+    served = served_functions(folder)
+    watcher = Watcher([folder], served.index, debounce_ms=10)
+    stop = asyncio.Event()
+    watching = asyncio.create_task(watcher.run(stop))
+    watcher.read()
+    end, at = time.monotonic() + DEADLINE, 0
+    while "add_violet" not in names_of(served):
+        at += 1  # until the watch has begun, changes may pass it by
+        (folder / "basket_0.py").write_text(source(("violet", f"number_{at}")))
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+    (folder / "basket_2.py").unlink()
+    while "add_xenia" in names_of(served):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+    stop.set()
+    await asyncio.wait_for(watching, DEADLINE)
+
+
+def names_of(served: ServedModel) -> set[str]:
+    return {each.x["name"] for each in served.model.retriever.examples}
+
+
+@pytest.mark.asyncio
+async def test_folders_that_cannot_be_watched_are_told(
+    watcher: Watcher, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def too_many(*_: object, **__: object) -> AsyncIterator[set[object]]:
+        raise OSError("OS file watch limit reached.")
+        yield set()
+
+    monkeypatch.setattr("watchfiles.awatch", too_many)
+    await watcher.run(asyncio.Event())
+    message = "changes of files cannot be watched: OS file watch limit reached."
+    assert caplog.messages == [message]
