@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from redraft.autocomplete.project import Change, Project, index_project
+from redraft.data.python_functions import find_sources
 from redraft.errors import PairsError
 from redraft.retrieve_and_edit import RetrieveAndEdit
 from tests.baskets import basket_model, method, source, write_project
@@ -92,3 +93,30 @@ def test_new_functions_are_borrowed_from(model: RetrieveAndEdit, tmp_path: Path)
     best = CompletionEngine(pointed).complete(text, len(text))[0]
     assert best.prototype is not None
     assert best.prototype.example.meta["file"] in ("basket_0.py", "basket_2.py")
+
+
+def test_only_what_is_named_is_read_again(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "shop", OTHERS)
+    project = Project.read([folder])
+    (folder / "basket_0.py").write_text(source(("zinnia",)))
+    (folder / "basket_2.py").write_text(source(("violet",)))
+    changed, other = find_sources([folder])
+    updated = project.updated([changed])
+    assert [each.x["name"] for each in updated.files["basket_0.py"]] == ["add_zinnia"]
+    assert updated.files["basket_2.py"] is project.files["basket_2.py"]
+    assert list(updated.updated([], removed=["basket_0.py"]).files) == ["basket_2.py"]
+    assert updated.updated([other]) == Project.read([folder])
+
+
+def test_a_file_that_no_longer_parses_keeps_its_functions(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "shop", OTHERS[:2])
+    project = Project.read([folder])
+    (folder / "basket_0.py").write_text("def half(:\n")
+    broken = project.updated(find_sources([folder]))
+    assert broken.files == project.files
+    assert [bad.file for bad in broken.skipped] == ["basket_0.py"]
+    assert broken.updated(find_sources([folder])).skipped == broken.skipped
+    (folder / "basket_0.py").write_text(source(("violet",)))
+    mended = broken.updated(find_sources([folder]))
+    assert mended.skipped == []
+    assert [each.x["name"] for each in mended.files["basket_0.py"]] == ["add_violet"]

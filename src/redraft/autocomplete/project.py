@@ -30,15 +30,30 @@ class Project:
         cls, paths: Sequence[Path], *, without: Iterable[str] = (), watch: Watch = iter
     ) -> "Project":
         """Every function with a body under the paths, documented or not."""
-        files: dict[str, list[Example]] = {}
+        return cls({}, []).updated(find_sources(paths, without=without), watch=watch)
+
+    def updated(
+        self, sources: Sequence[Source], *, removed: Iterable[str] = (), watch: Watch = iter
+    ) -> "Project":
+        """The project with these sources read again, and without the files of these names.
+
+        Sources that share a name are given together. Where one of them cannot be read, what the
+        name had stays.
+        """
+        found: dict[str, list[Example]] = {}
         skipped: list[BadRow] = []
-        for source in watch(find_sources(paths, without=without)):
-            found = mine(source, documented_only=False)
-            if isinstance(found, BadRow):
-                skipped.append(found)
+        for source in watch(sources):
+            mined = mine(source, documented_only=False)
+            if isinstance(mined, BadRow):
+                skipped.append(mined)
             else:
-                files.setdefault(source.name, []).extend(found)
-        return cls(files, skipped)
+                found.setdefault(source.name, []).extend(mined)
+        gone = set(removed)
+        stays = {bad.file for bad in skipped} & self.files.keys()
+        files = {name: held for name, held in self.files.items() if name not in gone}
+        files |= {name: examples for name, examples in found.items() if name not in stays}
+        judged = gone | {source.name for source in sources}
+        return Project(files, [bad for bad in self.skipped if bad.file not in judged] + skipped)
 
 
 @dataclass(frozen=True)
