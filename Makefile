@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format bench system-deps clean
 
 help: ## Show what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(READY) ## See the whole product on this machine's own standard library
 	@$(BIN)/redraft demo -o demo
@@ -25,6 +25,10 @@ format: $(READY) ## Rewrite the sources as `make check` wants them
 
 bench: $(READY) ## Measure speed and memory; writes benchmarks/results.json
 	@$(BIN)/python -m benchmarks.run
+
+system-deps: ## Install the browser and the editor that some tests drive (Debian, as root)
+	@{ command -v chromium && command -v nvim; } >/dev/null || { apt-get update -q && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium neovim; }
 
 clean: ## Remove what the other targets made
 	rm -rf .venv demo benchmarks/results.json

@@ -60,6 +60,23 @@ def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
+def test_the_readmes_client_asks_a_real_server(tmp_path: Path) -> None:
+    from redraft import Example, RetrieveAndEdit
+    from tests.serving.http.servers import running
+
+    pair = Example({"text": "sum the first 3 items of decks"}, "sum(decks[:3])")
+    RetrieveAndEdit.fit([pair], retriever="lexical", editor="verbatim").save(tmp_path / "model")
+    [code] = blocks("py")
+    with running(tmp_path / "model") as server:
+        code = code.replace("http://127.0.0.1:8000", server.url)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "sum(decks[:3]) sum(decks[:3])\n"
+    assert len(RetrieveAndEdit.load(tmp_path / "model").retriever.examples) == 2
+
+
 def test_every_shipped_config_loads() -> None:
     from redraft.config import read_toml
     from redraft.fitting import FitOptions, editor_config, retriever_config

@@ -204,7 +204,7 @@ def test_split_writes_every_part(tmp_path: Path, redraft: Run, pairs_file: Path)
     "verb",
     [
         *("check", "mine", "split", "fit", "retrieve", "predict", "evaluate", "score"),
-        *("add", "remove", "info", "experiment", "demo"),
+        *("add", "remove", "index", "complete", "info", "serve", "lsp", "experiment", "demo"),
     ],
 )
 def test_every_verb_has_help_with_a_worked_example(verb: str, redraft: Run) -> None:
