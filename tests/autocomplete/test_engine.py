@@ -30,7 +30,7 @@ def test_the_first_suggestion_is_the_rest_of_the_line(engine: CompletionEngine, 
     rest = BUFFER[offset : BUFFER.index("\n", offset)]
     best = engine.complete(BUFFER[:offset], offset)[0]
     assert best.text == rest
-    assert best.probability > 0.3
+    assert (best.probability or 0) > 0.3
     assert best.prototype is not None
     assert best.prototype.example.meta["file"] == "basket.py"
 
@@ -60,7 +60,7 @@ def test_what_follows_the_cursor_changes_nothing(engine: CompletionEngine) -> No
 def test_there_is_an_answer_wherever_the_cursor_stands(engine: CompletionEngine, text: str) -> None:
     for suggestion in engine.complete(text, len(text), k=3):
         assert suggestion.text.strip()
-        assert 0 <= suggestion.probability <= 1
+        assert 0 <= (suggestion.probability or 0) <= 1
 
 
 @pytest.mark.parametrize("text", ["def f(", "def f(a, ", 'def f():\n    """Doc', "class A(B"])

@@ -53,7 +53,7 @@ def test_another_prototype_can_be_edited(served: ServedModel) -> None:
 def test_an_output_is_gone_on_with(served: ServedModel) -> None:
     found = served.complete(schema.CompleteRequest(x="greet Ada", prefix="print(", k=2))
     assert 0 < len(found) <= 2
-    assert all(0 <= each.probability <= 1 for each in found)
+    assert all(each.probability and 0 <= each.probability <= 1 for each in found)
     assert found[0].text.startswith(found[0].token)
 
 
@@ -93,7 +93,8 @@ def test_a_buffer_needs_a_model_of_functions(tmp_path: Path) -> None:
     functions = [each for found in Project.read([tmp_path]).files.values() for each in found]
     shapes = plain(functions)
     assert shapes.info().completes_python
-    assert shapes.complete(request)[0].text == "return side * side"
+    [found] = shapes.complete(request)
+    assert (found.text, found.probability) == ("return side * side", None)
 
 
 def test_a_project_takes_the_place_of_the_examples(tmp_path: Path) -> None:

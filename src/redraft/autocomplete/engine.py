@@ -4,7 +4,6 @@ Prototypes are retrieved and encoded when the cursor enters a function; from the
 costs what is new. Knows no text editor and no protocol.
 """
 
-import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -28,11 +27,14 @@ MOST_LINES = 4
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What can be inserted at the cursor, how likely its first token is, and where it is from."""
+    """What can be inserted at the cursor, how likely its first token is, and where it is from.
+
+    What goes on as its prototype does has no probability.
+    """
 
     text: str
     token: str
-    probability: float
+    probability: float | None
     prototype: Prototype | None
 
     def to_json(self) -> dict[str, Any]:
@@ -40,7 +42,7 @@ class Suggestion:
         return {
             "text": self.text,
             "token": self.token,
-            "probability": round(self.probability, 6),
+            "probability": None if self.probability is None else round(self.probability, 6),
             "prototype": self.prototype.to_json() if self.prototype else None,
         }
 
@@ -60,7 +62,7 @@ class CompletionEngine:
         context = find_context(text, offset)
         if context.place != "body":
             return []
-        draft = self.draft(context)
+        draft = self.draft(self._input(context))
         missing = _missing_indentation(text[:offset], context.indentation)
         found: dict[str, Suggestion] = {}
         for rank, completion in enumerate(draft.complete(context.prefix, k)):
@@ -69,16 +71,14 @@ class CompletionEngine:
                 added = _close_brackets(draft, context.prefix, added)
             added = added.rstrip("\n").replace("\n", f"\n{context.indentation}")
             if added.strip():
-                probability = math.exp(completion.log_prob)
                 suggestion = Suggestion(
-                    missing + added, completion.token, probability, completion.prototype
+                    missing + added, completion.token, completion.probability, completion.prototype
                 )
                 found.setdefault(added, suggestion)
         return list(found.values())
 
-    def draft(self, context: Context) -> Draft:
-        """The draft of the function around the cursor, begun if it is new."""
-        x = self._input(context)
+    def draft(self, x: Input) -> Draft:
+        """The draft of the output for an input, such as a function's, begun if it is new."""
         key = tuple(x.values())
         if key not in self._drafts:
             self._drafts[key] = self.model.editor.begin(x, self._prototypes(x))

@@ -162,7 +162,8 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
 
 def suggestion_line(suggestion: "Suggestion", *, rank: int) -> Text:
     """A suggestion, its probability, and the code that it borrows from."""
-    text = Text(f"{rank}  {suggestion.probability:6.1%}  ")
+    likely = "      " if suggestion.probability is None else f"{suggestion.probability:6.1%}"
+    text = Text(f"{rank}  {likely}  ")
     text.append(suggestion.text.lstrip(), style="bold")
     if suggestion.prototype is not None:
         text.append(f"   {source(suggestion.prototype.example)}", style="dim")

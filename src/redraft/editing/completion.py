@@ -1,5 +1,6 @@
 """What comes after a prefix: the next token, the rest of its line, and where they come from."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,13 @@ class Completion:
 
     token: str
     text: str
-    log_prob: float  # of the token
+    log_prob: float  # of the token; -inf where it is not known
     prototype: Prototype | None
+
+    @property
+    def probability(self) -> float | None:
+        """That of the token, if it is known."""
+        return None if self.log_prob == -math.inf else math.exp(self.log_prob)
 
     def to_json(self) -> dict[str, Any]:
         """The completion as a JSON object."""

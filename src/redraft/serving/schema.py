@@ -179,7 +179,7 @@ class ShownCompletion(Wire):
 
     text: str
     token: str
-    probability: float
+    probability: float | None = Field(description="None where it goes on as the prototype does.")
     prototype: ShownPrototype | None
 
 

@@ -109,7 +109,7 @@ class ServedModel:
                 found = state.engine.complete(request.text, request.offset, request.k)
                 return [wire.suggestion(each) for each in found]
             x = self._input(request.x or "", state, None)
-            completions = state.model.complete_one(x, request.prefix, request.k)
+            completions = state.engine.draft(x).complete(request.prefix, request.k)
         return [wire.completion(each) for each in completions]
 
     def example(self, identity: str) -> schema.ShownExample:

@@ -1,6 +1,5 @@
 """Values of the library as messages of the wire."""
 
-import math
 from typing import Any
 
 from redraft.autocomplete.engine import Suggestion
@@ -44,7 +43,7 @@ def completion(found: Completion) -> schema.ShownCompletion:
     return schema.ShownCompletion(
         text=found.text,
         token=found.token,
-        probability=_rounded(math.exp(found.log_prob)),
+        probability=_rounded_if_known(found.probability),
         prototype=prototype(found.prototype) if found.prototype else None,
     )
 
@@ -54,7 +53,7 @@ def suggestion(found: Suggestion) -> schema.ShownCompletion:
     return schema.ShownCompletion(
         text=found.text,
         token=found.token,
-        probability=_rounded(found.probability),
+        probability=_rounded_if_known(found.probability),
         prototype=prototype(found.prototype) if found.prototype else None,
     )
 
@@ -89,3 +88,7 @@ def _pair(found: Example) -> dict[str, Any]:
 
 def _rounded(value: float) -> float:
     return round(value, 6)
+
+
+def _rounded_if_known(value: float | None) -> float | None:
+    return None if value is None else _rounded(value)

@@ -68,7 +68,7 @@ def test_what_is_past_an_end_is_that_end(line: int, character: int) -> None:
     assert found.offset == (5 if line == 0 else len(text))
 
 
-def shown(text: str, probability: float = 0.5, **x: str) -> ShownCompletion:
+def shown(text: str, probability: float | None = 0.5, **x: str) -> ShownCompletion:
     fields = {"docstring": "", "name": "f", "arguments": "a", **x}
     prototype = ShownPrototype(
         id="1", x=fields, y="return a\n# é", meta={"file": "a.py", "line": 3}, distance=0.1

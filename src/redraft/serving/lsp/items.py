@@ -94,7 +94,7 @@ def _item(
 
 def _detail(found: ShownCompletion) -> str | None:
     """How likely, and from where; what goes on word for word has no probability."""
-    parts = [f"{found.probability:.0%}"] if found.probability else []
+    parts = [] if found.probability is None else [f"{found.probability:.0%}"]
     if found.prototype:
         parts.append(_origin(found.prototype))
     return ", ".join(parts) or None

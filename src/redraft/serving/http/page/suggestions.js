@@ -2,9 +2,9 @@
 
 import { element } from "./dom.js";
 
-/** A probability in words, where the editor knows one: some only borrow, and say 0. */
+/** A probability in words, where the editor knows one: some only borrow. */
 export const probabilityInWords = (probability) => {
-  if (probability <= 0) return "";
+  if (probability === null) return "";
   const percent = 100 * probability;
   if (percent < 1) return "< 1 %";
   return percent > 99 ? "> 99 %" : `${Math.round(percent)} %`;
