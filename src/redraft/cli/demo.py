@@ -76,7 +76,8 @@ def command(
     )
     stdout().print(
         f"\nReport  {out}/report.html\nModel   {out}/model\nPairs   {out}/pairs.jsonl\n"
-        f"Try     redraft complete {out}/model YOUR_FILE.py:LINE:COL --format table\n"
+        f"Try     redraft serve {out}/model      a page in your browser\n"
+        f"        redraft complete {out}/model YOUR_FILE.py:LINE:COL --format table\n"
         f"        redraft index YOUR_CODE/ -o mine/ --from {out}/model",
         soft_wrap=True,
     )
