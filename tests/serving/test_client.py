@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from redraft import Client, Example, RedraftError
-from redraft.errors import NoAnswerError
+from redraft.errors import NoAnswerError, PairsError
 from redraft.serving.client import RefusedError, UnreachableError
 from redraft.serving.http.app import AppConfig
 from redraft.serving.http.security import SecurityConfig
@@ -88,6 +88,15 @@ def test_examples_are_added_and_removed(client: Client) -> None:
     assert client.models()[0].examples == 11
 
 
+def test_more_ids_than_a_request_may_have_are_removed_in_several(client: Client) -> None:
+    new = [
+        Example({"text": f"greet number {at}"}, f"hello({at})", {"at": at}) for at in range(1100)
+    ]
+    assert client.add(new) == 1100
+    assert client.remove([each.identity for each in (*new, *new)], where={"at": 1050}) == 1100
+    assert client.models()[0].examples == 10
+
+
 def test_the_servers_errors_are_ours_with_its_message(client: Client, through: Through) -> None:
     with pytest.raises(RefusedError, match="k: should be less than or equal to 20") as caught:
         client.predict(["a"], k=99)
@@ -109,6 +118,13 @@ def test_the_servers_errors_are_ours_with_its_message(client: Client, through: T
         pytest.raises(RefusedError, match="no model has this name"),
     ):
         other.remove(["a"])
+
+
+def test_what_json_cannot_hold_is_told(client: Client) -> None:
+    with pytest.raises(PairsError, match=r"predict: cannot be sent as JSON \(UnicodeEncodeError\)"):
+        client.predict(["\ud800"])
+    with pytest.raises(PairsError, match="give whole characters and finite numbers"):
+        client.retrieve(["a"], where={"a": float("nan")})
 
 
 def test_a_server_that_is_not_there_or_another_is_told() -> None:

@@ -28,6 +28,7 @@ def test_it_imports_no_model_and_no_server() -> None:
         (schema.CompleteRequest, {}, "either x, with prefix, or text"),
         (schema.CompleteRequest, {"text": "abc", "offset": 4}, "offset must be from 0 to 3"),
         (schema.AddRequest, {"examples": [{"x": "a"}]}, "examples.0.y"),
+        (schema.RemoveQuery, {"where": ["a=1", "a=2"]}, "values that cannot both hold"),
     ],
 )
 def test_what_it_does_not_allow_is_named(
@@ -36,3 +37,37 @@ def test_what_it_does_not_allow_is_named(
     with pytest.raises(ValidationError) as caught:
         request_type.model_validate(message)
     assert said in str(caught.value)
+
+
+MANY: dict[str, object] = {f"name_{at}": [] for at in range(1000)}
+
+
+@pytest.mark.parametrize(
+    ("request_type", "message", "place"),
+    [
+        (schema.PredictRequest, {"inputs": ["a"], **MANY}, ()),
+        (schema.PredictRequest, {"inputs": ["a"], "where": MANY}, ("where",)),
+        (schema.PredictRequest, {"inputs": [MANY] * 64}, ("inputs", 0)),
+        (schema.RetrieveRequest, {"inputs": [MANY] * 64}, ("inputs", 0)),
+        (schema.AddRequest, {"examples": [MANY] * 1000}, ("examples", 0)),
+        (
+            schema.AddRequest,
+            {"examples": [{"x": "a", "y": "b", "meta": MANY}] * 1000},
+            ("examples", 0, "meta"),
+        ),
+        (schema.RemoveQuery, MANY, ()),
+    ],
+)
+def test_very_many_mistakes_are_a_few_errors_since_each_takes_time(
+    request_type: type[schema.Wire], message: dict[str, object], place: tuple[str | int, ...]
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        request_type.model_validate(message)
+    errors = caught.value.errors()
+    assert len(errors) <= 2
+    assert errors[-1]["loc"][: len(place)] == place
+    assert errors[-1]["msg"] == "Value error, should have at most 64 names"
+
+
+def test_a_key_may_be_asked_for_twice_with_one_value() -> None:
+    assert schema.RemoveQuery(where=["a=1", "a=1", "b=2"]).filters == {"a": "1", "b": "2"}

@@ -84,6 +84,16 @@ def test_what_is_added_is_found_and_what_is_removed_is_not(tmp_path: Path) -> No
         cards.remove([], {"deck": 0})
 
 
+def test_a_folder_that_another_program_changed_is_left_as_it_is(tmp_path: Path) -> None:
+    cards = plain(pairs(), tmp_path / "model")
+    other = RetrieveAndEdit.load(tmp_path / "model")
+    RetrieveAndEdit(other.retriever.remove([0]), other.editor).save(tmp_path / "model")
+    with pytest.raises(PairsError, match="changed by another program since it was loaded"):
+        cards.add(pairs(1))
+    assert len(RetrieveAndEdit.load(tmp_path / "model").retriever.examples) == 2
+    assert len(cards.model.retriever.examples) == 3
+
+
 def test_a_buffer_needs_a_model_of_functions(tmp_path: Path) -> None:
     text = "def area(side):\n    "
     request = schema.CompleteRequest(text=text, offset=len(text))
@@ -114,3 +124,23 @@ def test_the_map_has_a_point_for_each_example(served: ServedModel) -> None:
         each.x["text"] for each in served.model.retriever.examples
     }
     assert plain(pairs(1)).map().points == []
+
+
+def test_an_id_that_duplicates_share_removes_them_all() -> None:
+    cards = plain(pairs())
+    lamp = Example({"title": "lamp", "text": "light"}, "light()", {"deck": 7})
+    cards.add([lamp, Example(lamp.x, lamp.y, {"deck": 8})])
+    assert cards.remove([lamp.identity]) == 2
+    with pytest.raises(NoAnswerError, match="no example has this id"):
+        cards.example(lamp.identity)
+
+
+def test_fields_are_taken_in_the_models_order_whatever_that_of_the_request() -> None:
+    cards = plain(pairs())
+    turned = {"text": "light", "title": "lamp"}
+    cards.add([Example(turned, "light()")])
+    cards.remove([each.identity for each in pairs()])
+    assert cards.info().fields == ["title", "text"]
+    assert list(cards.model.retriever.examples[0].x) == ["title", "text"]
+    for x in (turned, {"title": "lamp", "text": "light"}):
+        assert cards.retrieve(schema.RetrieveRequest(inputs=[x]))[0][0].distance == 0

@@ -189,6 +189,31 @@ def test_a_change_that_cannot_be_taken_over_is_told(
         assert caplog.messages[-1] == message
 
 
+def test_what_cannot_be_a_path_holds_up_no_other(
+    folder: Path, watcher: Watcher, told: Told
+) -> None:
+    (folder / "basket_0.py").write_text(source(("violet",)))
+    assert watcher.update([Path("/a\0b/c.py"), folder / "a\0b.py", folder / "basket_0.py"])
+    assert "add_violet" in told[-1]
+
+
+def test_what_changed_while_a_folder_went_is_read_with_the_next_change(
+    folder: Path, watcher: Watcher, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "basket_0.py").write_text(source(("violet",)))
+    (folder / "new.py").write_text(source(("tulip",)))
+
+    def find(*_: object, **__: object) -> list[Source]:
+        raise FileNotFoundError(2, "No such file or directory", "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("redraft.serving.watch.find_sources", find)
+        assert not watcher.update([folder / "basket_0.py", folder / "new.py"])
+    assert watcher.update([folder / "gone"])
+    assert {"add_violet", "add_tulip"} < set(told[-1])
+    assert not watcher.update([folder / "gone"])
+
+
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path, told: Told) -> None:
     with pytest.raises(PairsError, match="missing: no such file or folder; name Python sources"):
         Watcher([tmp_path / "missing"], told).read()
@@ -211,6 +236,28 @@ async def test_a_served_model_follows_the_files_until_it_is_told_to_stop(folder:
     while "add_xenia" in names_of(served):
         assert time.monotonic() < end
         await asyncio.sleep(0.02)
+    stop.set()
+    await asyncio.wait_for(watching, DEADLINE)
+
+
+@pytest.mark.asyncio
+async def test_a_file_is_followed_also_after_an_editor_has_replaced_it(
+    tmp_path: Path, told: Told
+) -> None:
+    path = tmp_path / "basket.py"
+    path.write_text(source(("zinnia",)))
+    watcher = Watcher([path], told, debounce_ms=10)
+    stop = asyncio.Event()
+    watching = asyncio.create_task(watcher.run(stop))
+    watcher.read()
+    end, at = time.monotonic() + DEADLINE, 0
+    for noun in ("yucca", "xenia", "wisteria"):
+        while not (told and f"add_{noun}" in told[-1]):
+            at += 1  # until the watch has begun, changes may pass it by
+            (tmp_path / "basket.new").write_text(source((noun, f"number_{at}")))
+            (tmp_path / "basket.new").replace(path)
+            assert time.monotonic() < end
+            await asyncio.sleep(0.1)
     stop.set()
     await asyncio.wait_for(watching, DEADLINE)
 

@@ -1,5 +1,7 @@
 """`redraft add`: more examples for a model, without training again."""
 
+from dataclasses import replace
+
 from redraft.cli import options
 from redraft.cli.console import emit, working
 from redraft.cli.options import ModelArgument, PairsArgument, XColumns, YColumn
@@ -26,5 +28,8 @@ def command(
         if known and set(known[0].x) != set(examples[0].x):
             fields = ", ".join(known[0].x)
             raise PairsError(f"{pairs}: the fields of this model's input are: {fields}")
+        if known:  # a file may name them in another order
+            order = list(known[0].x)
+            examples = [replace(each, x={n: each.x[n] for n in order}) for each in examples]
         RetrieveAndEdit(loaded.retriever.add(examples), loaded.editor).save(model)
     emit({"added": len(examples), **describe_model(model)})

@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +11,8 @@ import typer
 from redraft.artifact import MANIFEST
 from redraft.cli.console import remark
 from redraft.errors import ConfigError, MissingExtraError, ModelError
+
+LONGEST_TIME_LIMIT = 86_400
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "watchfiles")
@@ -51,7 +53,10 @@ def command(
         ),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Seconds after which a request is given up.")
+        float,
+        typer.Option(
+            min=0.1, max=LONGEST_TIME_LIMIT, help="Seconds after which a request is given up."
+        ),
     ] = 30.0,
     batching: Annotated[
         bool,
@@ -77,11 +82,13 @@ def command(
     from redraft.serving.http.following import following
     from redraft.serving.http.hosting import HostingConfig
     from redraft.serving.http.security import SecurityConfig, names_of
-    from redraft.serving.http.server import Address, check_exposure, loader, serve
+    from redraft.serving.http.server import Address, check_exposure, check_token, loader, serve
 
     check_exposure(host, token)
+    check_token(token)
     folders = named_folders(models)
     watched = {next(iter(folders)): check_paths(watch)} if watch else {}
+    check_apart({name: path for name, path in folders.items() if name not in watched})
     config = AppConfig(
         hosting=HostingConfig(time_limit=time_limit, is_batching=batching),
         security=SecurityConfig(token=token or None, names=names_of(host)),
@@ -105,6 +112,18 @@ def check_paths(paths: Sequence[Path]) -> Sequence[Path]:
         if not path.exists():
             raise ConfigError(f"--watch {path}: no such file or folder; name Python sources")
     return paths
+
+
+def check_apart(folders: Mapping[str, Path]) -> None:
+    """Refuse two models that are written to one folder: each would undo what the other adds."""
+    names: dict[Path, str] = {}
+    for name, folder in folders.items():
+        other = names.setdefault(folder.resolve(), name)
+        if other != name:
+            raise ConfigError(
+                f"{folder}: is named {other} and {name}, and each would overwrite what is added "
+                "to the other; name it once, or copy the folder"
+            )
 
 
 def named_folders(models: Sequence[str]) -> dict[str, Path]:

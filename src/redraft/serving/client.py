@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from redraft.data.example import Example
-from redraft.errors import MissingExtraError, NoAnswerError, RedraftError
+from redraft.errors import MissingExtraError, NoAnswerError, PairsError, RedraftError
 
 try:
     import httpx
@@ -126,12 +126,21 @@ class Client:
         return changed
 
     def remove(self, ids: Sequence[str] = (), *, where: Mapping[str, Any] | None = None) -> int:
-        """Forget the examples with these ids, and those whose meta has these values."""
-        query = [("id", each) for each in ids]
-        query += [("where", f"{key}={value}") for key, value in (where or {}).items()]
-        if self.model is not None:
-            query.append(("model", self.model))
-        return self._ask("DELETE", "/v1/examples", schema.ExamplesResponse, params=query).changed
+        """Forget the examples with these ids, and those whose meta has these values.
+
+        More ids than one request may have are removed in several.
+        """
+        named, most = list(dict.fromkeys(ids)), schema.MOST_EXAMPLES
+        filters = [("where", f"{key}={value}") for key, value in (where or {}).items()]
+        changed = 0
+        while len(named) > most:  # what the filters find goes last: an id must still be known
+            changed += self._remove([("id", each) for each in named[:most]])
+            named = named[most:]
+        return changed + self._remove([*(("id", each) for each in named), *filters])
+
+    def _remove(self, query: list[tuple[str, str]]) -> int:
+        asked = query if self.model is None else [*query, ("model", self.model)]
+        return self._ask("DELETE", "/v1/examples", schema.ExamplesResponse, params=asked).changed
 
     def _post(self, path: str, body: Mapping[str, Any], kind: type[Response]) -> Response:
         return self._ask("POST", path, kind, json={**body, "model": self.model})
@@ -143,6 +152,11 @@ class Client:
             raise UnreachableError(
                 f"{self._http.base_url}: no answer ({type(error).__name__}); "
                 "start it with `redraft serve`, or raise timeout"
+            ) from error
+        except ValueError as error:
+            raise PairsError(
+                f"{path}: cannot be sent as JSON ({type(error).__name__}); "
+                "give whole characters and finite numbers"
             ) from error
         if response.is_error:
             raise _refusal(response)

@@ -1,8 +1,17 @@
 """The wire contract: what goes in and comes out, and its limits. Imports no model and no server."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 MOST_INPUTS = 64
 MOST_FIELDS = 64
@@ -15,14 +24,25 @@ LONGEST_NAME = 200
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Buffer = Annotated[str, StringConstraints(max_length=LONGEST_BUFFER)]
-InputValue = Text | Annotated[dict[Name, Text], Field(min_length=1, max_length=MOST_FIELDS)]
+
+
+def _of_few_names(value: object) -> object:
+    """The value, if it is no object of too many names: each could be an error of its own."""
+    if isinstance(value, Mapping) and len(value) > MOST_FIELDS:
+        raise ValueError(f"should have at most {MOST_FIELDS} names")
+    return value
+
+
+Few = BeforeValidator(_of_few_names)
+InputValue = Text | Annotated[dict[Name, Text], Few, Field(min_length=1, max_length=MOST_FIELDS)]
+Inputs = Annotated[list[InputValue], FailFast(), Field(min_length=1, max_length=MOST_INPUTS)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 MetaValue = Text | int | Finite | bool | None
 KeyValue = Annotated[
     str, StringConstraints(pattern=r"^[^=]+=", max_length=LONGEST_NAME + LONGEST_TEXT)
 ]
 Count = Annotated[int, Field(ge=1, le=MOST_CANDIDATES)]
-Where = Annotated[dict[Name, MetaValue], Field(max_length=MOST_FIELDS)]
+Where = Annotated[dict[Name, MetaValue], Few, Field(max_length=MOST_FIELDS)]
 
 
 class Wire(BaseModel):
@@ -31,8 +51,17 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
-class Asked(Wire):
-    """A message that comes in: a number that is written as text, or the like, is an error too."""
+class Received(Wire):
+    """A message that comes in: one of very many names is refused before each is looked at."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_names(cls, value: object) -> object:
+        return _of_few_names(value)
+
+
+class Asked(Received):
+    """A message in JSON: a number that is written as text, or the like, is an error too."""
 
     model_config = ConfigDict(strict=True)
 
@@ -46,9 +75,7 @@ class Question(Asked):
 class PredictRequest(Question):
     """Inputs to answer."""
 
-    inputs: Annotated[list[InputValue], Field(min_length=1, max_length=MOST_INPUTS)] = Field(
-        description="Texts, or objects with the fields of the model's input."
-    )
+    inputs: Inputs = Field(description="Texts, or objects with the fields of the model's input.")
     k: Count = Field(1, description="How many answers to each.")
     where: Where | None = Field(None, description="Only examples whose meta has these values.")
     prototype: Name | None = Field(None, description="The id of the example to edit.")
@@ -57,9 +84,7 @@ class PredictRequest(Question):
 class RetrieveRequest(Question):
     """Inputs to find examples for."""
 
-    inputs: Annotated[list[InputValue], Field(min_length=1, max_length=MOST_INPUTS)] = Field(
-        description="Texts, or objects with the fields of the model's input."
-    )
+    inputs: Inputs = Field(description="Texts, or objects with the fields of the model's input.")
     k: Count = Field(5, description="How many examples for each.")
     where: Where | None = Field(None, description="Only examples whose meta has these values.")
 
@@ -93,10 +118,10 @@ class NewExample(Asked):
 class AddRequest(Question):
     """Examples that can be retrieved from now on."""
 
-    examples: Annotated[list[NewExample], Field(min_length=1, max_length=MOST_EXAMPLES)]
+    examples: Annotated[list[NewExample], FailFast(), Field(min_length=1, max_length=MOST_EXAMPLES)]
 
 
-class RemoveQuery(Wire):
+class RemoveQuery(Received):
     """Examples to forget: those with these ids, and those whose meta has these values."""
 
     model: Name | None = Field(None, description="The name of a model; the first without one.")
@@ -111,6 +136,8 @@ class RemoveQuery(Wire):
     def _says_which(self) -> "RemoveQuery":
         if not (self.id or self.where):
             raise ValueError("say which examples: give id or where")
+        if len(self.filters) < len(set(self.where)):
+            raise ValueError("where names a key twice, with values that cannot both hold")
         return self
 
     @property

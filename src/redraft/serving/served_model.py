@@ -6,18 +6,19 @@ prepared beside the model that answers, and takes its place when it is whole. Kn
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from redraft.artifact import MANIFEST
 from redraft.autocomplete.engine import CompletionEngine
 from redraft.autocomplete.project import Project, index_project
 from redraft.data.example import Example, Input, as_input
 from redraft.data.python_functions import FIELDS
 from redraft.errors import NoAnswerError, PairsError
-from redraft.evaluation.space import space_of
+from redraft.evaluation.space import Space, space_of
 from redraft.retrieval.prototype import Prototype
 from redraft.retrieve_and_edit import RetrieveAndEdit
 from redraft.serving import schema, wire
@@ -42,9 +43,17 @@ class _State:
         return list(examples[0].x) if examples else []
 
     @cached_property
-    def rows(self) -> dict[str, int]:
-        """The row of each example by its identity."""
-        return {each.identity: row for row, each in enumerate(self.model.retriever.examples)}
+    def space(self) -> Space | None:
+        """The map of the examples."""
+        return space_of(self.model.retriever, [])
+
+    @cached_property
+    def rows(self) -> dict[str, list[int]]:
+        """The rows of each identity, which duplicates share."""
+        rows: dict[str, list[int]] = {}
+        for row, each in enumerate(self.model.retriever.examples):
+            rows.setdefault(each.identity, []).append(row)
+        return rows
 
 
 class ServedModel:
@@ -54,6 +63,7 @@ class ServedModel:
         self.name = name
         self.folder = folder
         self._state = _State.of(model)
+        self._written = _manifest(folder) if folder else b""
         self._running = threading.Lock()
         self._changing = threading.Lock()
 
@@ -115,21 +125,22 @@ class ServedModel:
     def example(self, identity: str) -> schema.ShownExample:
         """One of its examples."""
         state = self._state
-        return wire.example(state.model.retriever.examples[self._row(identity, state)])
+        return wire.example(state.model.retriever.examples[self._rows(identity, state)[0]])
 
     def map(self) -> schema.MapResponse:
         """Its examples in two dimensions; no points where the retriever has no space."""
         state = self._state
-        space = space_of(state.model.retriever, [])
-        return wire.example_map(self.name, space, len(state.model.retriever.examples))
+        return wire.example_map(self.name, state.space, len(state.model.retriever.examples))
 
     def add(self, examples: Sequence[Example]) -> int:
         """Let these examples be retrieved; says how many came."""
         with self._changing:
             state = self._state
-            for at, each in enumerate(examples):
-                self._check_fields(each.x, state, f"examples.{at}.x")
-            retriever = state.model.retriever.add(list(examples))
+            added = [
+                replace(each, x=self._fields(each.x, state, f"examples.{at}.x"))
+                for at, each in enumerate(examples)
+            ]
+            retriever = state.model.retriever.add(added)
             self._exchange(RetrieveAndEdit(retriever, state.model.editor))
         return len(examples)
 
@@ -138,7 +149,7 @@ class ServedModel:
         with self._changing:
             state = self._state
             retriever = state.model.retriever
-            rows = {self._row(each, state) for each in identities}
+            rows = {row for each in identities for row in self._rows(each, state)}
             rows |= set(retriever.matching(where)) if where else set()
             if len(rows) == len(retriever.examples):
                 raise PairsError("that would remove every example; at least one must stay")
@@ -157,29 +168,42 @@ class ServedModel:
 
     def _exchange(self, model: RetrieveAndEdit) -> None:
         if self.folder is not None:
+            if _manifest(self.folder) != self._written:
+                raise PairsError(
+                    f"{self.name}: its folder was changed by another program since it was loaded; "
+                    "serve it again, so that neither change is lost"
+                )
             model.save(self.folder)  # whole or not at all, before anyone is answered from it
+            self._written = _manifest(self.folder)
         self._state = _State.of(model)
 
     def _input(self, x: str | Input, state: _State, at: int | None) -> Input:
-        fields = as_input(x)
-        self._check_fields(fields, state, "x" if at is None else f"inputs.{at}")
-        return fields
+        return self._fields(as_input(x), state, "x" if at is None else f"inputs.{at}")
 
-    def _check_fields(self, x: Input, state: _State, where: str) -> None:
-        if state.fields and set(x) != set(state.fields):
-            expected = ", ".join(state.fields)
+    def _fields(self, x: Input, state: _State, where: str) -> Input:
+        """The input with the model's fields in the model's order, which JSON need not keep."""
+        fields = state.fields or list(x)
+        if set(x) != set(fields):
+            expected = ", ".join(fields)
             raise wire.FieldError(f"expected an input with the fields {expected}", field=where)
+        return {name: x[name] for name in fields}
 
-    def _row(self, identity: str, state: _State) -> int:
+    def _rows(self, identity: str, state: _State) -> list[int]:
         if identity not in state.rows:
             raise NoAnswerError("no example has this id; it may have been removed")
         return state.rows[identity]
 
     def _prototype(self, identity: str, x: Input, state: _State) -> Prototype:
-        row = self._row(identity, state)
+        row = self._rows(identity, state)[0]
         retriever = state.model.retriever
         allowed = np.zeros(len(retriever.examples), np.bool_)
         allowed[row] = True
         distances = retriever.search([x], 1, allowed=allowed).distances
         distance = float(distances[0, 0]) if distances.size else 1.0
         return Prototype(retriever.examples[row], distance)
+
+
+def _manifest(folder: Path) -> bytes:
+    """What names every file of a saved model; another one is another state."""
+    path = folder / MANIFEST
+    return path.read_bytes() if path.exists() else b""

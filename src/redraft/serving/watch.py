@@ -42,6 +42,7 @@ class Watcher:
         self._without = frozenset(without)
         self._debounce_ms = debounce_ms
         self._sources: dict[Path, Source] = {}
+        self._touched: set[Path] = set()
         self._running = threading.Lock()
 
     def read(self, watch: Watch = iter) -> Project:
@@ -55,31 +56,45 @@ class Watcher:
     def update(self, touched: Iterable[Path]) -> bool:
         """Read again what was touched of the sources; says whether a change was taken over.
 
-        The folders are looked through only for a touched path that is not known yet.
+        The folders are looked through only for a touched path that is not known yet. Where one
+        of them goes at that moment, all is read with the next change, which its going is.
         """
         with self._running:
-            places = {path.parent.resolve() / path.name for path in touched}
-            places = {path for path in places if self._is_inside(path)}
-            if any(self._is_news(path) for path in places):
-                sources = self._find([path for path in self.paths if path.exists()])
-            else:
-                gone = {path for path in places if not path.is_file()}
-                sources = {path: each for path, each in self._sources.items() if path not in gone}
+            # an editor may name anything; what has a NUL is no path
+            self._touched.update(path for path in touched if "\0" not in str(path))
+            try:
+                places = {path.parent.resolve() / path.name for path in self._touched}
+                places = {path for path in places if self._is_inside(path)}
+                sources = self._sources_after(places)
+            except OSError as error:
+                _LOG.info("files changed while they were looked for: %s", error.strerror)
+                return False
+            self._touched.clear()
             return self._exchange(sources, places)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Watch until the event is set."""
+        folders = [path for path in self.paths if path.is_dir()]
+        # a file that an editor replaces is another one to the system, but not to its folder
+        parents = {path.parent for path in self.paths if path not in folders}
+        watched = ((folders, True), (parents, False))
+        await asyncio.gather(
+            *(self._run(paths, stop, recursive=is_deep) for paths, is_deep in watched if paths)
+        )
+
+    async def _run(self, paths: Iterable[Path], stop: asyncio.Event, *, recursive: bool) -> None:
         try:
             from watchfiles import Change, awatch
         except ImportError as error:
             raise MissingExtraError("watchfiles", extra="lsp", purpose="watching files") from error
         try:
             async for changes in awatch(
-                *self.paths,
+                *paths,
                 watch_filter=lambda _, path: self._is_inside(Path(path)),
                 debounce=self._debounce_ms * _MOST_RESTS,
                 step=self._debounce_ms,
                 stop_event=stop,
+                recursive=recursive,
                 ignore_permission_denied=True,
             ):
                 # a folder is modified with every file in it; only what it gained or lost is news
@@ -91,6 +106,12 @@ class Watcher:
                 await asyncio.to_thread(self.update, touched)
         except OSError as error:
             _LOG.warning("changes of files cannot be watched: %s", error)
+
+    def _sources_after(self, places: set[Path]) -> dict[Path, Source]:
+        if any(self._is_news(path) for path in places):
+            return self._find([path for path in self.paths if path.exists()])
+        gone = {path for path in places if not path.is_file()}
+        return {path: each for path, each in self._sources.items() if path not in gone}
 
     def _find(self, paths: Sequence[Path]) -> dict[Path, Source]:
         return {source.path: source for source in find_sources(paths, without=self._without)}

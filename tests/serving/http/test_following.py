@@ -1,14 +1,32 @@
 """`redraft serve --watch`: a real server whose model follows a folder of Python files."""
 
+import threading
+import time
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
+from redraft.autocomplete import project as project_module
+from redraft.autocomplete.project import Project
 from redraft.cli.serve import check_paths
+from redraft.data.python_functions import Source, mine
 from redraft.errors import ConfigError
+from redraft.serving.http.app import AppConfig, create_app
+from redraft.serving.http.following import following
+from redraft.serving.http.hosting import HostingConfig
+from redraft.serving.served_model import ServedModel
 from tests.conftest import Run
-from tests.serving.http.servers import functions, greetings, running, wait_until
+from tests.serving.http.servers import (
+    SECONDS,
+    URL,
+    Gated,
+    functions,
+    greetings,
+    running,
+    wait_until,
+)
 
 
 @pytest.fixture
@@ -73,3 +91,66 @@ def test_a_path_that_is_not_there_is_told(model: Path, redraft: Run, tmp_path: P
     done = redraft("serve", model, "--port", 0, "--watch", tmp_path / "nowhere")
     assert done.returncode == 2
     assert message in done.stderr
+
+
+class Slow(ServedModel):
+    """Takes its time to index, as a large project does."""
+
+    def index(self, project: Project) -> int:
+        time.sleep(0.4)
+        return super().index(project)
+
+
+def names_of(served: ServedModel) -> list[str]:
+    return [each.x["name"] for each in served.model.retriever.examples]
+
+
+def test_the_time_limit_of_requests_is_not_that_of_following(project: Path) -> None:
+    slow = Slow("slow", functions())
+    config = AppConfig(hosting=HostingConfig(time_limit=0.1))
+    app = create_app({"slow": lambda: slow}, config, background=[following("slow", [project])])
+    with TestClient(app, base_url=URL):
+        wait_until(lambda: names_of(slow) == ["edge"])
+        time.sleep(0.2)
+        (project / "more.py").write_text("def corner(edge):\n    return edge * 2 ** 0.5\n")
+        wait_until(lambda: names_of(slow) == ["edge", "corner"])
+
+
+def test_a_model_that_is_being_loaded_holds_up_no_other_that_follows(project: Path) -> None:
+    served, other = ServedModel("code", functions()), Gated("other", greetings())
+
+    def load_slowly() -> ServedModel:
+        assert other.gate.wait(SECONDS)
+        return other
+
+    loaders = {"code": lambda: served, "other": load_slowly}
+    app = create_app(loaders, background=[following("code", [project])])
+    with TestClient(app, base_url=URL):
+        try:
+            wait_until(lambda: names_of(served) == ["edge"])
+        finally:
+            other.gate.set()
+
+
+def test_a_server_that_is_stopped_while_it_reads_reads_no_further(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(200):
+        (project / f"more_{at}.py").write_text(f"def corner_{at}(edge):\n    return edge * {at}\n")
+    read: list[str] = []
+    begun = threading.Event()
+
+    def mine_slowly(source: Source, *, documented_only: bool) -> object:
+        read.append(source.name)
+        begun.set()
+        time.sleep(0.02)
+        return mine(source, documented_only=documented_only)
+
+    monkeypatch.setattr(project_module, "mine", mine_slowly)
+    served = ServedModel("code", functions())
+    app = create_app({"code": lambda: served}, background=[following("code", [project])])
+    with TestClient(app, base_url=URL):
+        assert begun.wait(SECONDS)
+    time.sleep(0.1)
+    assert len(read) < 100
+    assert names_of(served) == ["area"]

@@ -1,11 +1,13 @@
 """Models side by side: none holds up another, and what waits is answered together."""
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.testclient import TestClient
 
+from redraft import Example
 from redraft.errors import ModelError
 from redraft.serving.http.app import AppConfig, create_app
 from redraft.serving.http.batching import WorkerConfig
@@ -53,8 +55,8 @@ def test_a_model_that_is_busy_or_loading_holds_up_no_other() -> None:
         assert waiting.result().status_code == 200
         asked_slow = {**asked, "model": "slow"}
         wait_until(lambda: client.post("/v1/predict", json=asked_slow).status_code == 200)
-        message = str(error_of(client.get("/readyz"))["message"])
-        assert message == "model damaged could not be loaded"
+        ready = client.get("/readyz")  # one that never will be is not waited for
+        assert (ready.status_code, ready.json()["models"]) == (200, ["busy", "slow", "free"])
 
 
 def ask_at_once(client: TestClient, gated: Gated, count: int, **more: object) -> list[Any]:
@@ -109,6 +111,27 @@ def test_a_full_queue_and_a_late_answer_are_told() -> None:
     assert "requests waiting; ask again soon" in str(error_of(by_status[503])["message"])
     assert "no answer within 0.5 seconds" in str(error_of(by_status[504])["message"])
     assert len(gated.begun) == 1, "what was given up before it was begun must never be run"
+
+
+def test_of_a_change_that_is_late_it_is_told_whether_it_was_begun() -> None:
+    gated = Gated("gated", greetings(3))
+
+    def add_late(examples: Sequence[Example]) -> int:
+        assert gated.gate.wait(30)
+        return ServedModel.add(gated, examples)
+
+    gated.add = add_late  # type: ignore[method-assign]
+    asked = {"examples": [{"x": "greet Zuse", "y": "hello()"}]}
+    config = AppConfig(hosting=HostingConfig(time_limit=0.2))
+    with asking({"gated": lambda: gated}, config) as client:
+        begun = client.post("/v1/examples", json=asked)
+        waiting = client.post("/v1/examples", json=asked)
+        gated.gate.set()
+        wait_until(lambda: gated.info().examples == 4)
+    assert (begun.status_code, waiting.status_code) == (504, 504)
+    assert "begun and will be done; look before" in str(error_of(begun)["message"])
+    assert "ask for less, or raise --time-limit" in str(error_of(waiting)["message"])
+    assert gated.info().examples == 4
 
 
 def test_background_tasks_run_with_the_models_and_stop_with_the_server() -> None:

@@ -13,7 +13,7 @@ from starlette.types import Message
 from redraft.errors import ConfigError
 from redraft.serving.http.app import AppConfig, create_app
 from redraft.serving.http.security import HEADERS, SecurityConfig, is_loopback, names_of
-from redraft.serving.http.server import check_exposure
+from redraft.serving.http.server import check_exposure, check_token
 from redraft.serving.served_model import ServedModel
 from tests.serving.http.servers import Gated, asking, greetings
 
@@ -149,6 +149,7 @@ def test_no_more_of_a_body_is_read_than_is_allowed() -> None:
     messages = [part(b"x" * 400) for _ in range(10)]
     sent = call(create_app(LOADERS, config), messages)
     assert sent[0]["status"] == 413
+    assert (b"connection", b"close") in sent[0]["headers"]
     assert len(messages) == 7
 
 
@@ -156,6 +157,7 @@ def test_a_body_that_does_not_come_is_given_up() -> None:
     config = AppConfig(security=SecurityConfig(read_seconds=0.05))
     sent = call(create_app(LOADERS, config), [part(b"{")])
     assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
     assert b"did not come in time" in sent[1]["body"]
 
 
@@ -228,6 +230,15 @@ def test_other_machines_are_not_served_without_a_token() -> None:
     for token in (None, ""):
         with pytest.raises(ConfigError, match="REDRAFT_TOKEN, or with --token"):
             check_exposure("0.0.0.0", token)
+
+
+@pytest.mark.parametrize("token", [" ", f" {TOKEN}", f"{TOKEN}\n", "two\nlines", "tökén"])
+def test_a_token_that_no_client_could_send_is_refused(token: str) -> None:
+    check_token(None)
+    check_token(TOKEN)
+    check_token("open sesame")
+    with pytest.raises(ConfigError, match="--token: a header cannot carry it as it is"):
+        check_token(token)
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 import contextlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +16,7 @@ import httpx
 import pytest
 
 from redraft import RetrieveAndEdit
-from redraft.cli.serve import named_folders
+from redraft.cli.serve import check_apart, named_folders
 from redraft.errors import ConfigError, ModelError
 from redraft.serving.http.server import Address, bind, url_of
 from tests.conftest import Run
@@ -133,7 +135,8 @@ def test_killed_while_it_adds_the_folder_has_the_old_state_or_the_new(
 
 
 def test_it_says_where_it_is_and_stops_with_code_0(folder: Path) -> None:
-    with running(folder, f"other={folder}", ready=False) as server:
+    shutil.copytree(folder, folder.parent / "copy")
+    with running(folder, f"other={folder.parent / 'copy'}", ready=False) as server:
         assert server.url.startswith("http://127.0.0.1:")
         assert httpx.get(f"{server.url}/healthz").json()["status"] == "ok"
         assert httpx.get(f"{server.url}/v1/models").status_code in (200, 503)
@@ -211,6 +214,35 @@ def test_models_are_named_by_their_folders_or_by_hand(folder: Path) -> None:
         named_folders([f"a/b={folder}"])
     with pytest.raises(ModelError, match=r"nowhere: not a model \(no manifest.json\)"):
         named_folders(["nowhere"])
+
+
+def test_two_models_are_not_written_to_one_folder(redraft: Run, folder: Path) -> None:
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    with pytest.raises(ConfigError, match="is named a and b, and each would overwrite what is"):
+        check_apart({"a": folder, "b": link})
+    done = redraft("serve", folder, f"other={folder}", "--port", 0)
+    assert done.returncode == 2
+    assert "name it once, or copy the folder" in done.stderr
+
+
+def test_a_time_limit_without_end_is_refused(redraft: Run, folder: Path) -> None:
+    done = redraft("serve", folder, "--port", 0, "--time-limit", "inf")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "Invalid value for '--time-limit'" in done.stderr
+
+
+def test_as_many_ids_as_may_be_removed_fit_into_a_request_however_it_is_cut(folder: Path) -> None:
+    query = "&".join(f"id={at:032x}" for at in range(1000))
+    head = f"DELETE /v1/examples?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with running(folder) as server:
+        url = httpx.URL(server.url)
+        with socket.create_connection((url.host, url.port or 0)) as raw:
+            for start in range(0, len(head), 4000):
+                raw.sendall(head[start : start + 4000])
+                time.sleep(0.005)  # a part at a time, as over a network
+            assert raw.recv(100).startswith(b"HTTP/1.1 404")
 
 
 def test_a_host_that_is_not_ours_is_told() -> None:

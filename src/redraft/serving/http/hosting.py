@@ -1,13 +1,12 @@
 """Models under their names, each loaded and run in threads of its own, away from the event loop.
 
-What one model does, loading and failing included, holds up no other. Knows no protocol and imports
-no model: a loader does, in the model's own thread.
+Models are loaded one after the other; what one does from then on, failing included, holds up no
+other. Knows no protocol and imports no model: a loader does, in the model's own thread.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -108,30 +107,43 @@ class HostedModel:
 
         key = _key(request) if self._config.is_batching else None
         size = len(request.inputs)
-        return await self._submit(self._answers, Task(predict, request, "predict", key, size))
+        task = Task(predict, request, "predict", key, size)
+        return await self._submit(self._answers, task, limit=self._config.time_limit)
 
     async def answer(
         self, ask: "Callable[[ServedModel], Result]", *, lane: str = "other"
     ) -> Result:
         """What the model says, run alone; lanes share its time."""
         served = self.served
-        return await self._submit(self._answers, Task(lambda _: [ask(served)], None, lane))
+        task: Task[None, Result] = Task(lambda _: [ask(served)], None, lane)
+        return await self._submit(self._answers, task, limit=self._config.time_limit)
 
     async def beside(self, work: "Callable[[ServedModel], Result]") -> Result:
         """What a change of the model comes to, or a long look at it; answers go on meanwhile."""
         served = self.served
-        return await self._submit(self._changes, Task(lambda _: [work(served)], None))
+        task: Task[None, Result] = Task(lambda _: [work(served)], None)
+        return await self._submit(self._changes, task, limit=self._config.time_limit)
+
+    async def follow(self, work: "Callable[[ServedModel], Result]") -> Result:
+        """The same for no client: it may take as long as it takes."""
+        served = self.served
+        task: Task[None, Result] = Task(lambda _: [work(served)], None)
+        return await self._submit(self._changes, task, limit=None)
+
+    async def loaded(self) -> None:
+        """Returns when it is loaded or has failed to."""
+        await asyncio.wrap_future(self.loading)
 
     def close(self) -> None:
         """Finish what has come."""
         self._answers.close()
         self._changes.close()
 
-    async def _submit(self, worker: Worker, task: "Task[Item, Result]") -> Result:
-        limit = self._config.time_limit
+    async def _submit(
+        self, worker: Worker, task: "Task[Item, Result]", *, limit: float | None
+    ) -> Result:
         try:
-            future: Future[Result] = worker.submit(task)
-            return await asyncio.wait_for(asyncio.wrap_future(future), limit)
+            return await asyncio.wait_for(asyncio.wrap_future(worker.submit(task)), limit)
         except QueueFullError as error:
             raise OverloadedError(
                 f"model {self.name} has {self._config.worker.most_waiting} requests waiting; "
@@ -140,9 +152,10 @@ class HostedModel:
         except ClosedError as error:
             raise NotReadyError(f"model {self.name} is being stopped") from error
         except asyncio.TimeoutError as error:
-            raise TimeLimitError(
-                f"no answer within {limit:g} seconds; ask for less, or raise --time-limit"
-            ) from error
+            advice = "ask for less, or raise --time-limit"
+            if worker is self._changes and not task.future.cancel():
+                advice = "but it was begun and will be done; look before you send it again"
+            raise TimeLimitError(f"no answer within {limit:g} seconds; {advice}") from error
 
 
 class Hosting:
@@ -177,9 +190,7 @@ class Hosting:
 
     async def loaded(self) -> None:
         """Returns when every model is loaded or has failed to."""
-        await asyncio.gather(
-            *(asyncio.wrap_future(model.loading) for model in self.models.values())
-        )
+        await asyncio.gather(*(model.loaded() for model in self.models.values()))
 
     def close(self) -> None:
         """Finish what has come."""

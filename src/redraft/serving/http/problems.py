@@ -131,16 +131,15 @@ def describe(errors: Sequence[Any], body: object) -> tuple[str | None, str]:
     return ".".join(fields[telling[0]]) or None, " or ".join(messages)
 
 
-def _path(error: Mapping[str, Any], body: object) -> list[str]:
+def _path(error: Mapping[str, Any], body: Any) -> list[str]:
     """Where the error is; what is neither in the body nor a field that it lacks is left out."""
     source, *parts = error["loc"]
     if source != "body":
         return [str(part) for part in parts if _NAME.fullmatch(str(part))]
     path = []
     for at, part in enumerate(parts):
-        known = body if isinstance(body, dict) else dict(enumerate(_items(body)))
-        if part in known:
-            body = known[part]
+        if _holds(body, part):
+            body = body[part]
         elif not (error["type"] == "missing" and at == len(parts) - 1):
             continue  # the name of a kind that the value might have been of
         if not _NAME.fullmatch(str(part)):
@@ -149,8 +148,10 @@ def _path(error: Mapping[str, Any], body: object) -> list[str]:
     return path
 
 
-def _items(body: object) -> list[object]:
-    return body if isinstance(body, list) else []
+def _holds(body: object, part: str | int) -> bool:
+    if isinstance(body, list):  # which may be of millions
+        return isinstance(part, int) and part < len(body)
+    return isinstance(body, dict) and part in body
 
 
 def _message(error: Mapping[str, Any]) -> str:

@@ -65,11 +65,12 @@ def health_routes(metrics: Metrics) -> APIRouter:
     async def healthz() -> schema.HealthResponse:
         return schema.HealthResponse()
 
-    @router.get("/readyz", summary="Whether every model is loaded")
+    @router.get("/readyz", summary="Whether every model that can be loaded is")
     async def readyz(hosting: Hosted) -> schema.HealthResponse:
-        for model in hosting.models.values():
+        waited_for = [model for model in hosting.models.values() if not model.failure]
+        for model in waited_for or hosting.models.values():
             _ = model.served
-        return schema.HealthResponse(models=list(hosting.models))
+        return schema.HealthResponse(models=[model.name for model in waited_for])
 
     @router.get(
         "/metrics",

@@ -147,11 +147,12 @@ class Intake:
         try:
             body = await asyncio.wait_for(_read(receive, limit), self._config.read_seconds)
         except _TooLargeError:
-            refusal = problems.answer(413, f"the body is larger than {limit:,} bytes; send less")
-            refusal.headers["Connection"] = "close"
+            message = f"the body is larger than {limit:,} bytes; send less"
+            refusal = problems.answer(413, message, headers=_LAST)
             await refusal(scope, receive, send)
         except asyncio.TimeoutError:
-            await problems.answer(408, "the body did not come in time")(scope, receive, send)
+            refusal = problems.answer(408, "the body did not come in time", headers=_LAST)
+            await refusal(scope, receive, send)
         except _ClientGoneError:
             return
         else:
@@ -180,6 +181,10 @@ class Intake:
         except asyncio.CancelledError:
             if not has_left:
                 raise
+
+
+_LAST = {"Connection": "close"}
+"""Else what is left of a body would be read for ever."""
 
 
 class _TooLargeError(Exception):

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import re
 import signal
 import socket
 import threading
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 5
 """What a stopping server waits beyond the time limit of the last request."""
 
+LONGEST_HEAD = 65_536
+"""Bytes of a request's first line and headers: as many ids as may be removed at once fit in."""
+
+_SENDABLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 _LOADING = threading.Lock()
 
 
@@ -41,6 +46,15 @@ def check_exposure(host: str, token: str | None) -> None:
         raise ConfigError(
             f"--host {host}: other machines could ask without a token; "
             "set one with the environment variable REDRAFT_TOKEN, or with --token"
+        )
+
+
+def check_token(token: str | None) -> None:
+    """Refuse a token that could not be sent: nobody would ever be let in."""
+    if token and not _SENDABLE.fullmatch(token):
+        raise ConfigError(
+            "--token: a header cannot carry it as it is; use ASCII letters, digits and signs, "
+            "and no spaces or line ends around them"
         )
 
 
@@ -104,6 +118,8 @@ def _uvicorn_config(app: FastAPI, config: AppConfig) -> uvicorn.Config:
         app,
         access_log=False,  # its lines hold what was asked
         log_config=None,
+        http="h11",  # whatever else is installed: its limit is the next line
+        h11_max_incomplete_event_size=LONGEST_HEAD,
         lifespan="on",
         ws="none",
         server_header=False,
