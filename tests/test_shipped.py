@@ -107,7 +107,7 @@ def test_tables_in_pages_are_those_of_the_results(name: str) -> None:
         assert f"<!-- table: {name} -->\n{table}<!-- end of table -->" in page.read_text()
 
 
-@pytest.mark.parametrize("size", ["small", "full"])
+@pytest.mark.parametrize("size", ["small"])
 def test_tables_of_the_autocomplete_page_are_those_of_the_results(size: str) -> None:
     from redraft.studies.completion_tables import TABLES
 
