@@ -179,12 +179,3 @@ def test_mining_what_holds_no_function_is_refused(tmp_path: Path, redraft: Run) 
         redraft, "no documented function in 1 Python files", "mine", tmp_path / "empty.py"
     )
     assert_refused(redraft, "no such file or folder", "mine", tmp_path / "nowhere")
-
-
-def test_a_measure_that_an_experiment_lacks_is_told_before_anything_is_mined(
-    redraft: Run, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    expected = "autocomplete has no measure paper; choose from: systems, ablations"
-    assert_refused(redraft, expected, "experiment", "autocomplete", "--measure", "paper", "-o", out)
-    assert not out.exists()

@@ -10,7 +10,7 @@ import typer
 
 from redraft.cli.console import emit, progress, remark, stdout, working
 from redraft.cli.training import watched
-from redraft.errors import ConfigError, PairsError
+from redraft.errors import PairsError
 
 if TYPE_CHECKING:
     from redraft.studies.results import Row, Table
@@ -228,10 +228,6 @@ def _autocomplete_rows(request: Request, folder: Path) -> "Iterator[Row]":
     from redraft.studies.differences import difference_rows, keep, read_kept
     from redraft.studies.functions import Functions
 
-    for measure in request.measures:
-        if measure.value not in MEASURES:
-            known = ", ".join(MEASURES)
-            raise ConfigError(f"autocomplete has no measure {measure.value}; choose from: {known}")
     corpus = request.data or _mined(request.size, folder / "corpus")
     strict, paper = Functions.read(corpus / "strict"), Functions.read(corpus / "paper")
     runs = folder / "runs"
