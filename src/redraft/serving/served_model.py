@@ -117,7 +117,7 @@ class ServedModel:
                         field="text",
                     )
                 found = state.engine.complete(request.text, request.offset, request.k)
-                return [wire.suggestion(each) for each in found]
+                return [wire.completion(each) for each in found]
             x = self._input(request.x or "", state, None)
             completions = state.engine.draft(x).complete(request.prefix, request.k)
         return [wire.completion(each) for each in completions]

@@ -38,18 +38,8 @@ def answer(candidate: Candidate) -> schema.Answer:
     )
 
 
-def completion(found: Completion) -> schema.ShownCompletion:
-    """A way to go on with an output."""
-    return schema.ShownCompletion(
-        text=found.text,
-        token=found.token,
-        probability=_rounded_if_known(found.probability),
-        prototype=prototype(found.prototype) if found.prototype else None,
-    )
-
-
-def suggestion(found: Suggestion) -> schema.ShownCompletion:
-    """A way to go on at a cursor."""
+def completion(found: Completion | Suggestion) -> schema.ShownCompletion:
+    """A way to go on with an output, or at a cursor."""
     return schema.ShownCompletion(
         text=found.text,
         token=found.token,

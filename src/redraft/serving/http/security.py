@@ -33,7 +33,7 @@ HEADERS = {
 }
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 GUARDED = ("/v1", "/metrics")
-"""Where paths begin that need the token; health, the page and the contract tell nothing of use."""
+"""Where paths begin that need the token; health tells the names of models and no more."""
 
 
 @dataclass(frozen=True)
