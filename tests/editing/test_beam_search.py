@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
 
-from redraft.editing.beam_search import Hypothesis, SearchConfig, beam_search
+from redraft.editing.beam_search import CHILDREN, Allows, Hypothesis, SearchConfig, beam_search
 from redraft.errors import ConfigError
 
 START, END, LINE, PAD = 0, 1, 2, 3
@@ -77,6 +77,7 @@ class Case:
     config: SearchConfig
     stops: Collection[int] = (END,)
     barred: Collection[int] = ()
+    allows: Allows | None = None
 
     def run(
         self,
@@ -94,6 +95,7 @@ class Case:
             barred=self.barred,
             prefixes=prefixes,
             generator=generator,
+            allows=self.allows,
         )
 
     def children(self, history: Tokens, tokens: Tokens) -> list[tuple[int, float]]:
@@ -104,6 +106,7 @@ class Case:
             for token, log_prob in enumerate(self.walk.after([*history, *tokens]))
             if log_prob > -math.inf and token not in self.barred
             if token in self.stops or not is_last
+            if self.allows is None or self.allows(history[0], [*tokens, token])
         ]
 
     def enumerate(self, history: Tokens = (0, START), tokens: Tokens = ()) -> dict[Tokens, float]:
@@ -474,3 +477,64 @@ def test_a_walk_that_has_diverged_is_an_error() -> None:
     walk = TableWalk(torch.full((HISTORIES, 4), math.nan))
     with pytest.raises(ValueError, match="not a number"):
         Case(walk, SearchConfig()).run()
+
+
+# Where not everything is allowed
+
+
+def by_digest(share: int) -> Allows:
+    """Allows the rest of what it is asked about, by the input and all tokens."""
+    return lambda row, tokens: (row + sum(3**at * t for at, t in enumerate(tokens))) % share > 0
+
+
+@quick
+@given(seeds, widths, st.integers(1, 4), penalties, st.integers(2, 5), st.booleans())
+def test_only_what_is_allowed_is_found_and_all_of_it(
+    seed: int, width: int, max_length: int, penalty: float, share: int, is_sampled: bool
+) -> None:
+    config = SearchConfig(400, max_length, penalty)
+    case = Case(TableWalk.random(seed, width), config, allows=by_digest(share))
+    generator = seeded(seed) if is_sampled else None
+    found = case.run(inputs=[0, 1], generator=generator)
+    for number, hypotheses in enumerate(found):
+        expected = case.enumerate((number, START))
+        assert {each.tokens for each in hypotheses} == set(expected)
+        if not is_sampled:
+            assert_best_first(case, hypotheses, expected)
+
+
+@quick
+@given(seeds, widths, st.integers(1, 4), st.integers(2, 5))
+def test_a_narrow_beam_drops_what_is_not_allowed_before_it_fills(
+    seed: int, width: int, size: int, share: int
+) -> None:
+    config = SearchConfig(size, 5)
+    case = Case(TableWalk.random(seed, width), config, allows=by_digest(share))
+    (found,) = case.run()
+    assert sequences(found) == [tokens for tokens, _ in case.search_slowly((0, START))]
+
+
+def test_a_prefix_that_is_forced_is_not_asked_about() -> None:
+    asked: list[Sequence[int]] = []
+
+    def allows(_: int, tokens: Sequence[int]) -> bool:
+        asked.append(tokens)
+        return True
+
+    case = Case(TableWalk.random(3, 5), SearchConfig(2, 3), allows=allows)
+    found = case.run([[4, 2], [4, 2, 2, 4]], inputs=[0, 1])
+    free = Case(case.walk, case.config).run([[4, 2], [4, 2, 2, 4]], inputs=[0, 1])
+    assert found == free
+    assert {tokens[-1] for tokens in asked} > {END}
+    assert max(map(len, asked)) <= 3
+
+
+def test_a_token_is_found_however_many_likelier_ones_are_not_allowed() -> None:
+    width = CHILDREN
+    table = torch.linspace(0, -1, width).log_softmax(0).expand(HISTORIES, width).clone()
+    case = Case(
+        TableWalk(table),
+        SearchConfig(1, 2),
+        allows=lambda _, tokens: tokens in ([width - 1], [width - 1, END]),
+    )
+    assert sequences(case.run()[0]) == [(width - 1, END)]

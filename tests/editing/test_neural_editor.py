@@ -11,6 +11,7 @@ from redraft.data.example import Input
 from redraft.data.tokenizer import spell
 from redraft.editing import neural_editor
 from redraft.editing.neural_editor import NeuralEditor
+from redraft.errors import ConfigError
 from redraft.retrieval.prototype import Prototype
 from tests.greetings import NAMES, greeter
 
@@ -197,3 +198,36 @@ def test_words_can_begin_as_likely_as_they_are_frequent() -> None:
     counts = taught.numbering.vocabulary.counts[: taught.numbering.written]
     expected = torch.tensor(counts) + 0.5
     assert torch.allclose(chances / chances.sum(), expected / expected.sum(), atol=1e-6)
+
+
+class Shouting:
+    """Outputs without a small letter."""
+
+    def begins(self, text: str) -> bool:
+        return text == text.upper()
+
+    def accepts(self, text: str) -> bool:
+        return text.endswith(")") and self.begins(text)
+
+
+def test_a_syntax_of_ones_own_is_kept_by_every_candidate() -> None:
+    model = greeter()
+    shouting = RetrieveAndEdit(model.retriever, editor_of(model).with_syntax(Shouting()))
+    free, kept = model.predict(["greet ZORBLAX"], k=5)[0], shouting.predict(["greet ZORBLAX"], k=5)
+    assert any(each.output != each.output.upper() for each in free)
+    assert kept[0]
+    assert all(Shouting().accepts(each.output) for each in kept[0])
+
+
+def test_the_syntax_that_the_decoding_names_is_kept_by_every_candidate(tmp_path: Path) -> None:
+    model = greeter()
+    editor = editor_of(model)
+    named = editor.with_decoding(replace(editor.decoding, syntax="python", beam_size=20))
+    RetrieveAndEdit(model.retriever, named).save(tmp_path / "model")
+    loaded = RetrieveAndEdit.load(tmp_path / "model")
+    for ranked in loaded.predict(ASKED, k=20):
+        assert len(ranked) > 1
+        for candidate in ranked:
+            compile(candidate.output, "an output", "exec")
+    with pytest.raises(ConfigError, match="no syntax is called 'perl'"):
+        replace(editor.decoding, syntax="perl")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,7 @@ import typer
 from redraft.cli import options
 from redraft.cli.console import Format, emit, progress, remark, stdout, working
 from redraft.cli.options import FormatOption, ModelArgument, WhereOption
+from redraft.config import override
 from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
 
@@ -49,6 +50,10 @@ def command(
     prototypes: Annotated[
         int | None,
         typer.Option(min=1, help="How many prototypes an answer is mixed from. [as fitted: 1]"),
+    ] = None,
+    syntax: Annotated[
+        str | None,
+        typer.Option(help="What every output must be: any, python or json. [as fitted]"),
     ] = None,
     sample: Annotated[
         int | None,
@@ -94,7 +99,8 @@ def command(
     )
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model)
-    tuned = RetrieveAndEdit(loaded.retriever, _tune(loaded.editor, beam, prototypes))
+    decoding = {"beam_size": beam, "prototypes": prototypes, "syntax": syntax}
+    tuned = RetrieveAndEdit(loaded.retriever, _tune(loaded.editor, decoding))
     threshold = _threshold(loaded.editor, min_confidence, precision)
     examples = loaded.retriever.examples
     inputs = _read_inputs(file, examples) if file else [options.parse_input(text or "", examples)]
@@ -146,14 +152,14 @@ def _neural(editor: "Editor", option: str) -> "NeuralEditor":
     return editor
 
 
-def _tune(editor: "Editor", beam: int | None, prototypes: int | None) -> "Editor":
+def _tune(editor: "Editor", decoding: dict[str, int | str | None]) -> "Editor":
     """The editor that searches as the options tell."""
-    named = {"--beam": ("beam_size", beam), "--prototypes": ("prototypes", prototypes)}
-    for option, (name, value) in named.items():
-        if value is not None:
-            neural = _neural(editor, option)
-            editor = neural.with_decoding(replace(neural.decoding, **{name: value}))
-    return editor
+    told = {name: value for name, value in decoding.items() if value is not None}
+    if not told:
+        return editor
+    option = f"--{next(iter(told)).removesuffix('_size')}"
+    neural = _neural(editor, option)
+    return neural.with_decoding(override(neural.decoding, told, where=option))
 
 
 def _threshold(

@@ -5,7 +5,7 @@ its tokens from there, and brings its log-probabilities.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -15,6 +15,12 @@ from torch import Tensor
 from redraft.errors import ConfigError
 
 State = TypeVar("State")
+
+Allows = Callable[[int, Sequence[int]], bool]
+"""Whether the continuation of an input, given by its row, may begin with these tokens."""
+
+CHILDREN = 20
+"""How many next tokens of a hypothesis are tried where not all are allowed."""
 
 
 class Walk(Protocol[State]):
@@ -85,6 +91,7 @@ class _Rules:
     is_barred: Tensor  # (W,)
     divisors: Tensor  # (max_length + 1,)
     floor: float
+    allows: Allows | None
 
     def lengths(self, step: int) -> Tensor:
         """How long each input's continuation is after a step, 0 within its prefix: (B,)."""
@@ -114,8 +121,12 @@ def beam_search(
     barred: Collection[int] = (),  # the tokens that are never produced
     prefixes: Sequence[Sequence[int]] | None = None,
     generator: torch.Generator | None = None,
+    allows: Allows | None = None,
 ) -> list[list[Hypothesis]]:
-    """Each input's continuations that end in time, best first; samples if given a generator."""
+    """Each input's continuations that end in time, best first; samples if given a generator.
+
+    What is not allowed is left out as it is met: an input may end with fewer, or with none.
+    """
     if len(first) == 0:
         return []
     prefixes, device = [()] * len(first) if prefixes is None else prefixes, first.device
@@ -127,7 +138,7 @@ def beam_search(
     divisors = lengths.clamp(min=1) ** config.length_penalty
     vocabulary, sets = torch.arange(log_probs.shape[1], device=device), ([*stops], [*barred])
     is_stop, is_barred = (torch.isin(vocabulary, vocabulary.new_tensor(each)) for each in sets)
-    rules = _Rules(forced, is_stop, is_barred, divisors, config.floor)
+    rules = _Rules(forced, is_stop, is_barred, divisors, config.floor, allows)
     beams = _Beams.start(len(first), config.beam_size, device)
     for step in range(longest - shared + config.max_length):
         beams, parents = _extend(beams, log_probs, rules, step=step, generator=generator)
@@ -148,7 +159,9 @@ def _extend(
     live, lengths = ~beams.finished, rules.lengths(step)[inputs]
     allowed = rules.restrict(log_probs, inputs[live], step)  # (R, W)
     keys = allowed if generator is None else _add_noise(allowed, generator=generator)
-    keys, tokens = _best(keys, min(size, keys.shape[1]))  # (R, C): no use for more than K
+    # no use for more than K, unless some are not allowed
+    wanted = size if rules.allows is None else max(size, CHILDREN)
+    keys, tokens = _best(keys, min(wanted, keys.shape[1]))  # (R, C)
     if keys.isnan().any():
         raise ValueError("the walk gave a log-probability that is not a number")
     gains = allowed.gather(1, tokens).double()
@@ -162,6 +175,8 @@ def _extend(
     # column 0 is what a slot holds, if that is finished; the others are its children
     pool = ranks.new_full((batch * size, 1 + ranks.shape[1]), -math.inf)
     pool[~live, 0], pool[live, 1:] = beams.ranks[~live], ranks
+    if rules.allows is not None:
+        _leave_out(pool, beams, tokens, rules, allows=rules.allows)
     ranks, chosen = (best.flatten() for best in _best(pool.view(batch, -1), size))  # (S,)
     slots, columns = inputs * size + chosen // pool.shape[1], chosen % pool.shape[1]
     is_child = columns > 0
@@ -179,6 +194,29 @@ def _extend(
         finished,
     )
     return extended, picked[0][~finished]
+
+
+def _leave_out(
+    pool: Tensor, beams: _Beams, tokens: Tensor, rules: _Rules, *, allows: Allows
+) -> None:
+    """Give what is not allowed no rank (S, 1 + C), as far down as K of an input are allowed."""
+    batch, size = len(rules.forced), len(beams.ranks) // len(rules.forced)
+    rows, starts = (~beams.finished).cumsum(0) - 1, (rules.forced >= 0).sum(1).tolist()
+    for own in range(batch):
+        ranked = pool[own * size : (own + 1) * size].flatten().sort(descending=True, stable=True)
+        found = 0
+        for rank, at in zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True):
+            if found == size or rank == -math.inf:
+                break
+            slot, column = own * size + at // pool.shape[1], at % pool.shape[1]
+            # what is finished or forced is not asked about
+            if column and beams.tokens.shape[1] >= starts[own]:
+                written = beams.tokens[slot, starts[own] :].tolist()
+                child = int(tokens[rows[slot], column - 1])
+                if not allows(own, [*written, child]):
+                    pool[slot, column] = -math.inf
+                    continue
+            found += 1
 
 
 def _best(values: Tensor, size: int) -> tuple[Tensor, Tensor]:

@@ -3,8 +3,9 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -13,8 +14,9 @@ from redraft import config as settings
 from redraft.artifact import Artifact
 from redraft.data.edit_numbers import EditBatch, EditNumbering, EditNumbers, Tokens
 from redraft.data.example import Input
+from redraft.data.tokenizer import detokenize
 from redraft.data.vocabulary import END_NUMBER, START_NUMBER
-from redraft.editing.beam_search import SearchConfig, beam_search
+from redraft.editing.beam_search import Allows, SearchConfig, beam_search
 from redraft.editing.candidate import Candidate
 from redraft.editing.confidence import Confidence
 from redraft.editing.editor import Editor
@@ -22,6 +24,7 @@ from redraft.editing.explanation import explain
 from redraft.editing.mixture import Mixture, MixtureState
 from redraft.editing.neural_draft import BARRED, SPARE, NeuralDraft, Words
 from redraft.editing.question import Question
+from redraft.editing.syntax import AnySyntax, Syntax, named_syntax
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
 from redraft.models.ngram_cache import NgramCache, NoCache
 from redraft.retrieval.prototype import Prototype
@@ -39,7 +42,8 @@ class DecodingConfig:
 
     `prototypes`: how many distributions are mixed, each of another prototype, or of as many as are
     read at once. `cached`: in how many of the nearest outputs the last words are looked up. A
-    `max_length` of 0 is set by training: somewhat more than the longest output.
+    `max_length` of 0 is set by training: somewhat more than the longest output. `syntax`: what
+    every output must be: any, python or json.
     """
 
     beam_size: int = 5
@@ -47,27 +51,25 @@ class DecodingConfig:
     max_length: int = 0
     prototypes: int = 1
     cached: int = 0
+    syntax: str = "any"
+
+    def __post_init__(self) -> None:
+        named_syntax(self.syntax)  # a wrong name is told before anything is trained
 
 
+@dataclass(frozen=True, eq=False)
 class NeuralEditor(Editor):
     """A trained network, the numbering of its words, and how to search its outputs."""
 
-    name = "neural"
+    name: ClassVar[str] = "neural"
 
-    def __init__(
-        self,
-        numbering: EditNumbering,
-        network: EditNetwork,
-        decoding: DecodingConfig,
-        confidence: Confidence | None = None,
-        cache: NgramCache | None = None,
-    ) -> None:
-        self.numbering = numbering
-        self.network = network
-        self.decoding = decoding
-        self.confidence = confidence
-        self.cache = cache
-        self._tokenized: dict[str, Tokens] = {}
+    numbering: EditNumbering
+    network: EditNetwork
+    decoding: DecodingConfig
+    confidence: Confidence | None = None
+    cache: NgramCache | None = None
+    own_syntax: Syntax | None = None
+    _tokenized: dict[str, Tokens] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def build(
@@ -87,15 +89,24 @@ class NeuralEditor(Editor):
 
     def with_decoding(self, decoding: DecodingConfig) -> "NeuralEditor":
         """The same editor that searches in another way."""
-        return NeuralEditor(self.numbering, self.network, decoding, self.confidence, self.cache)
+        return replace(self, decoding=decoding)
 
     def with_confidence(self, confidence: Confidence) -> "NeuralEditor":
         """The same editor that knows how often it is right."""
-        return NeuralEditor(self.numbering, self.network, self.decoding, confidence, self.cache)
+        return replace(self, confidence=confidence)
 
     def with_cache(self, cache: NgramCache | None) -> "NeuralEditor":
         """The same editor that looks up what followed the same words in other outputs."""
-        return NeuralEditor(self.numbering, self.network, self.decoding, self.confidence, cache)
+        return replace(self, cache=cache)
+
+    def with_syntax(self, syntax: Syntax) -> "NeuralEditor":
+        """The same editor whose outputs are all valid; a syntax of your own is not saved."""
+        return replace(self, own_syntax=syntax)
+
+    @property
+    def syntax(self) -> Syntax:
+        """What every output must be: what was given, or what the decoding names."""
+        return self.own_syntax or named_syntax(self.decoding.syntax)
 
     def wants(self, k: int) -> int:  # noqa: ARG002
         """As many prototypes as are read or looked up, however many candidates are asked for."""
@@ -171,12 +182,27 @@ class NeuralEditor(Editor):
             stops=[END_NUMBER],
             barred=BARRED,
             generator=generator,
+            allows=self._allows(questions),
         )
         kept = [
             (question, hypotheses[:k])
             for question, hypotheses in zip(questions, found, strict=True)
         ]
         return explain(self, kept)
+
+    def _allows(self, questions: Sequence[Question]) -> Allows | None:
+        """Whether an output of each question may begin so, or end there; None where all may."""
+        syntax = self.syntax
+        if isinstance(syntax, AnySyntax):
+            return None
+
+        def allows(row: int, tokens: Sequence[int]) -> bool:
+            is_whole = tokens[-1] == END_NUMBER
+            written = tokens[:-1] if is_whole else tokens
+            text = detokenize(self.numbering.words(written, questions[row].unknown))
+            return syntax.accepts(text) if is_whole else syntax.begins(text)
+
+        return allows
 
     def start_walk(self, questions: Sequence[Question]) -> tuple[Mixture, MixtureState]:
         """The walk over the outputs of some questions; where prototypes lack, one fills in."""

@@ -1,0 +1,99 @@
+"""What can still become a valid output: never a no to what can, and a no where all hope is gone."""
+
+import ast
+import inspect
+import json
+import textwrap
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redraft.data.tokenizer import Tokenizer, detokenize
+from redraft.editing.syntax import SYNTAXES, AnySyntax, JsonSyntax, PythonSyntax, named_syntax
+from redraft.errors import ConfigError
+
+PYTHON, JSON = PythonSyntax(), JsonSyntax()
+
+PROGRAMS = [
+    inspect.getsource(textwrap),
+    inspect.getsource(json.encoder),
+    "x = \"it's\" + 'a \"b\"'  # a comment (\ny = f'{x!r:>10}'\n",
+    "def f(self, *, a=1, **b):\n    '''doc\n\n    (more\n    '''\n    return not a\n",
+    "try:\n    x = [y for y in z if y not in w]\nexcept (A, B) as e:\n    raise C from e\n",
+    "@a.b(c)\nasync def d():\n    async with e as f, g:\n        await h\n\n\nclass I(J): pass\n",
+    "if a:\n    pass\nelif b:\n    c: int = 3\nelse:\n    del d[1:2, ...]\n",
+    "x = (lambda y, /: y if y else -1)(\n    2,\n)\n\nassert x, r'\\d'\n",
+]
+HOPELESS = [
+    *("x = = 3", "a b", "foo(a b", "print(x))", "x = [1 2", "for x of", "class A B"),
+    *("def f(self))", "else", "x..", "f(a=1, b)", "x = 'abc\ny", "  x", "if a:\npass"),
+    *("def f():\n    return 3\n    else", "try:\n    x\ny", "x = 3\n    y", "a\0", "x = $"),
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_beginning_of_a_program_is_one(program: str) -> None:
+    assert PYTHON.accepts(program)
+    tokens = Tokenizer().tokenize(program)[:600]
+    for end in range(len(tokens) + 1):
+        assert PYTHON.begins(detokenize(tokens[:end])), detokenize(tokens[:end])[-80:]
+
+
+@pytest.mark.parametrize("text", HOPELESS)
+def test_what_nothing_can_mend_begins_no_program(text: str) -> None:
+    assert not PYTHON.begins(text)
+    assert not PYTHON.accepts(text)
+
+
+WORDS = "a b 1 if else def class return not in for lambda"
+pieces = st.sampled_from([*WORDS.split(), *"'\"()[],:=.\n+*# ", "\n    ", "\n        "])
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(pieces, max_size=12))
+def test_what_parses_is_accepted_and_all_its_beginnings_begin(tokens: list[str]) -> None:
+    text = " ".join(tokens)
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        assert not PYTHON.accepts(text)
+        return
+    assert PYTHON.accepts(text)
+    words = Tokenizer().tokenize(text)
+    assert all(PYTHON.begins(detokenize(words[:end])) for end in range(len(words) + 1))
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(values, st.sampled_from([None, 2]), st.booleans())
+def test_every_beginning_of_json_is_one(
+    value: object, indent: int | None, ascii_only: bool
+) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
+    assert JSON.accepts(text)
+    assert all(JSON.begins(text[:end]) for end in range(len(text)))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a" 1', "[1,,", "{1:", "[1 2", "tru ", '{"a":}', '"a\n', '"\\q', "01", "1 2", "[1,]"]
+)
+def test_what_nothing_can_mend_begins_no_json(text: str) -> None:
+    assert not JSON.begins(text)
+    assert not JSON.accepts(text)
+
+
+def test_a_syntax_has_a_name_and_a_wrong_one_is_told_with_the_right_ones() -> None:
+    assert [type(named_syntax(name)) for name in SYNTAXES] == [AnySyntax, PythonSyntax, JsonSyntax]
+    with pytest.raises(ConfigError, match="no syntax is called 'sql'; choose one of: any, python"):
+        named_syntax("sql")
