@@ -56,16 +56,20 @@ def checkpoint(folder: Path, fingerprint: str = "f") -> Checkpoint:
     return Checkpoint(folder / "checkpoint", fingerprint)
 
 
-def test_a_run_stopped_anywhere_and_resumed_ends_with_the_same_weights(tmp_path: Path) -> None:
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_a_run_stopped_anywhere_and_resumed_ends_with_the_same_weights(
+    tmp_path: Path, average: float
+) -> None:
+    config = replace(CONFIG, average=average)
     whole = LineTask()
-    train(whole, CONFIG, checkpoint=checkpoint(tmp_path / "whole"))
+    train(whole, config, checkpoint=checkpoint(tmp_path / "whole"))
     for stop in (1, 7, 12, 23):
         first = LineTask()
         first.stop_at = stop
         with pytest.raises(TrainingInterrupted, match=f"stopped at step {stop} of 24; the same"):
-            train(first, CONFIG, checkpoint=checkpoint(tmp_path / str(stop)))
+            train(first, config, checkpoint=checkpoint(tmp_path / str(stop)))
         second = LineTask()
-        train(second, CONFIG, checkpoint=checkpoint(tmp_path / str(stop)))
+        train(second, config, checkpoint=checkpoint(tmp_path / str(stop)))
         assert weights(second) == weights(whole)
         assert first.seen + second.seen == whole.seen
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from redraft.artifact import open_artifact, write_artifact
 from redraft.data.example import Example
 from redraft.errors import ModelError
+from redraft.training.averaging import Weights
 
 
 def fingerprint(examples: Iterable[Example], settings: Sequence[Any]) -> str:
@@ -36,6 +37,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """Weights beside those that are trained: the best so far, and the mean of the last steps."""
+
+    best: Weights
+    average: Weights
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A folder that holds the last state of a run, if there is one."""
 
@@ -50,21 +59,20 @@ class Checkpoint:
         self,
         network: nn.Module,
         optimiser: torch.optim.Optimizer,
-        best: dict[str, Tensor],
+        kept: Kept,
         progress: Progress,
     ) -> None:
         """Write the state in one step: a kill leaves the state before or this one."""
         with write_artifact(self.folder) as staging:
             save_file(dict(network.state_dict()), staging / "weights.safetensors")
-            save_file(best, staging / "best.safetensors")
+            save_file(kept.best, staging / "best.safetensors")
+            save_file(kept.average, staging / "average.safetensors")
             save_file(_optimiser_tensors(optimiser), staging / "optimiser.safetensors")
             text = json.dumps({"fingerprint": self.fingerprint, **asdict(progress)}, indent=2)
             (staging / "progress.json").write_text(text + "\n", encoding="utf-8")
 
-    def load(
-        self, network: nn.Module, optimiser: torch.optim.Optimizer
-    ) -> tuple[dict[str, Tensor], Progress]:
-        """Put the state back; returns the best weights so far and the progress."""
+    def load(self, network: nn.Module, optimiser: torch.optim.Optimizer) -> tuple[Kept, Progress]:
+        """Put the state back; returns what is kept beside it and the progress."""
         artifact = open_artifact(self.folder)
         values: dict[str, Any] = artifact.json("progress.json")
         if values.pop("fingerprint") != self.fingerprint:
@@ -74,7 +82,8 @@ class Checkpoint:
             )
         network.load_state_dict(load_file(artifact.path("weights.safetensors")))
         _restore_optimiser(optimiser, load_file(artifact.path("optimiser.safetensors")))
-        return load_file(artifact.path("best.safetensors")), Progress(**values)
+        kept = (load_file(artifact.path(f"{name}.safetensors")) for name in ("best", "average"))
+        return Kept(*kept), Progress(**values)
 
 
 def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from redraft.errors import TrainingInterrupted
+from redraft.training.averaging import AveragedWeights, copy_weights
 from redraft.training.budget import within_budget
-from redraft.training.checkpoint import Checkpoint, Progress
+from redraft.training.checkpoint import Checkpoint, Kept, Progress
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class TrainingConfig:
     evaluate_every: int = 100
     patience: int = 0
     seed: int = 0
+    average: float = 0.0  # what a step counts in the mean of the weights beside the step after it
     budget: float = 0.0  # seconds: fewer steps if they would take longer; 0 is no limit
     save_seconds: float = 60.0
 
@@ -148,7 +150,8 @@ class _Run:
         self.task, self.config, self.checkpoint, self.observer = task, config, checkpoint, observer
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
         self.device = next(task.network.parameters()).device
-        self.best = _copy(task.network)
+        self.average = AveragedWeights(task.network, config.average)
+        self.best = copy_weights(task.network)
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
         self.seconds, self.core_seconds, self.saved_at = 0.0, 0.0, time.monotonic()
         self.epoch, self.order = -1, list[list[int]]()
@@ -166,7 +169,8 @@ class _Run:
             self.log.parent.mkdir(parents=True, exist_ok=True)
             self.log.write_text("", encoding="utf-8")
             return
-        self.best, progress = self.checkpoint.load(self.task.network, self.optimiser)
+        kept, progress = self.checkpoint.load(self.task.network, self.optimiser)
+        self.best, self.average.weights = kept.best, kept.average
         self.step, self.best_step = progress.step, progress.best_step
         self.best_score, self.seconds = progress.best_score, progress.seconds
         self.core_seconds = progress.core_seconds
@@ -174,11 +178,12 @@ class _Run:
             text = self.log.read_text(encoding="utf-8")
             # a kill may have torn the last line: what has no end was not logged
             lines = text[: text.rfind("\n") + 1].splitlines(keepends=True)
-            kept = [line for line in lines if json.loads(line)["step"] <= self.step]
-            self.log.write_text("".join(kept), encoding="utf-8")
+            logged = [line for line in lines if json.loads(line)["step"] <= self.step]
+            self.log.write_text("".join(logged), encoding="utf-8")
 
     def save(self) -> None:
-        self.checkpoint.save(self.task.network, self.optimiser, self.best, self.progress())
+        kept = Kept(self.best, self.average.weights)
+        self.checkpoint.save(self.task.network, self.optimiser, kept, self.progress())
         self.saved_at = time.monotonic()
 
     def has_stalled(self) -> bool:
@@ -199,6 +204,7 @@ class _Run:
         nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
         self.optimiser.step()
         self.step += 1
+        self.average.update(self.step)
         self.tokens, self.padded = self.tokens + cost.tokens, self.padded + cost.padded
         self.busy += time.monotonic() - started
         is_due = self.step % self.config.evaluate_every == 0 or self.step == self.config.steps
@@ -227,12 +233,14 @@ class _Run:
 
     def _evaluate(self) -> dict[str, float]:
         self.task.network.eval()
-        figures = self.task.evaluate()
+        with self.average.applied():
+            figures = self.task.evaluate()
         self.task.network.train()
         # without figures there is nothing to choose by: the last weights are taken
         score = next(iter(figures.values()), float(self.step))
         if score > self.best_score:
-            self.best, self.best_step, self.best_score = _copy(self.task.network), self.step, score
+            self.best = {name: each.clone() for name, each in self.average.weights.items()}
+            self.best_step, self.best_score = self.step, score
         return figures
 
     def _tell(self, shown: dict[str, float], *, logs: bool) -> None:
@@ -250,10 +258,6 @@ class _Run:
                 stream.write(json.dumps(asdict(report)) + "\n")
         if self.observer is not None:
             self.observer(report)
-
-
-def _copy(network: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
 
 
 def _mix(seed: int, number: int) -> int:
