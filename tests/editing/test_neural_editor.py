@@ -231,3 +231,42 @@ def test_the_syntax_that_the_decoding_names_is_kept_by_every_candidate(tmp_path:
             compile(candidate.output, "an output", "exec")
     with pytest.raises(ConfigError, match="no syntax is called 'perl'"):
         replace(editor.decoding, syntax="perl")
+
+
+class Only:
+    """One output is valid, and a search is told so only when it ends."""
+
+    def __init__(self, output: str) -> None:
+        self.output = output
+
+    def begins(self, text: str) -> bool:  # noqa: ARG002
+        return True
+
+    def accepts(self, text: str) -> bool:
+        return text == self.output
+
+
+def test_where_the_likeliest_leads_to_nothing_valid_the_search_widens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = greeter()
+    editor = editor_of(model)
+    unlikely = model.predict(["greet Ada"], k=12)[0][-1].output
+    narrow = editor.with_decoding(replace(editor.decoding, beam_size=1))
+    asking = RetrieveAndEdit(model.retriever, narrow.with_syntax(Only(unlikely)))
+    assert [each.output for each in asking.predict(["greet Ada"])[0]] == [unlikely]
+    monkeypatch.setattr(neural_editor, "WIDEST", 1)
+    assert asking.predict(["greet Ada"]) == [[]]
+
+
+class Impossible(Shouting):
+    """Nothing is valid in the end."""
+
+    def accepts(self, text: str) -> bool:  # noqa: ARG002
+        return False
+
+
+def test_where_nothing_is_valid_there_is_no_candidate() -> None:
+    model = greeter()
+    strict = RetrieveAndEdit(model.retriever, editor_of(model).with_syntax(Impossible()))
+    assert strict.predict(["greet ZORBLAX", "greet ADA"]) == [[], []]

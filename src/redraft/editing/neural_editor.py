@@ -16,7 +16,7 @@ from redraft.data.edit_numbers import EditBatch, EditNumbering, EditNumbers, Tok
 from redraft.data.example import Input
 from redraft.data.tokenizer import detokenize
 from redraft.data.vocabulary import END_NUMBER, START_NUMBER
-from redraft.editing.beam_search import Allows, SearchConfig, beam_search
+from redraft.editing.beam_search import Allows, Hypothesis, SearchConfig, beam_search
 from redraft.editing.candidate import Candidate
 from redraft.editing.confidence import Confidence
 from redraft.editing.editor import Editor
@@ -31,6 +31,9 @@ from redraft.retrieval.prototype import Prototype
 
 BATCH = 32
 """Inputs that are decoded at once."""
+
+WIDEST = 80
+"""The beam at which the search for a valid output is given up."""
 
 _MOST_TOKENIZED = 20_000
 """Prototypes whose tokens are kept."""
@@ -170,11 +173,27 @@ class NeuralEditor(Editor):
     def _search(
         self, questions: Sequence[Question], k: int, generator: torch.Generator | None
     ) -> list[list[Candidate]]:
+        size = k if generator else max(k, self.decoding.beam_size)
+        found = self._hypotheses(questions, size, generator)
+        lost = [at for at, hypotheses in enumerate(found) if not hypotheses]
+        while lost and size < WIDEST:  # what was likeliest led to nothing valid
+            size = min(4 * size, WIDEST)
+            again = self._hypotheses([questions[at] for at in lost], size, generator)
+            for at, hypotheses in zip(lost, again, strict=True):
+                found[at] = hypotheses
+            lost = [at for at in lost if not found[at]]
+        kept = [
+            (question, hypotheses[:k])
+            for question, hypotheses in zip(questions, found, strict=True)
+        ]
+        return explain(self, kept)
+
+    def _hypotheses(
+        self, questions: Sequence[Question], size: int, generator: torch.Generator | None
+    ) -> list[list[Hypothesis]]:
         walk, state = self.start_walk(questions)
-        decoding = self.decoding
-        size = k if generator else max(k, decoding.beam_size)
-        search = SearchConfig(size, decoding.max_length, decoding.length_penalty)
-        found = beam_search(
+        search = SearchConfig(size, self.decoding.max_length, self.decoding.length_penalty)
+        return beam_search(
             walk,
             state,
             search,
@@ -184,11 +203,6 @@ class NeuralEditor(Editor):
             generator=generator,
             allows=self._allows(questions),
         )
-        kept = [
-            (question, hypotheses[:k])
-            for question, hypotheses in zip(questions, found, strict=True)
-        ]
-        return explain(self, kept)
 
     def _allows(self, questions: Sequence[Question]) -> Allows | None:
         """Whether an output of each question may begin so, or end there; None where all may."""
