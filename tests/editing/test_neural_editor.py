@@ -12,6 +12,7 @@ from redraft.data.tokenizer import spell
 from redraft.editing import neural_editor
 from redraft.editing.neural_editor import NeuralEditor
 from redraft.errors import ConfigError
+from redraft.models.edit_network import EditNetwork
 from redraft.retrieval.prototype import Prototype
 from tests.greetings import NAMES, greeter
 
@@ -194,6 +195,7 @@ def test_words_can_begin_as_likely_as_they_are_frequent() -> None:
     taught = editor_of(greeter())
     config = replace(taught.network.config, expects_words=True)
     fresh = NeuralEditor.build(taught.numbering, config, taught.decoding)
+    assert isinstance(fresh.network, EditNetwork)
     chances = fresh.network.write.bias.exp()
     counts = taught.numbering.vocabulary.counts[: taught.numbering.written]
     expected = torch.tensor(counts) + 0.5

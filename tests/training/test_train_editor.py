@@ -5,16 +5,19 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
 
 from redraft import Example
+from redraft.artifact import open_artifact, write_artifact
 from redraft.config import override
 from redraft.data.edit_numbers import EditNumbering, EditNumberingConfig
 from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
-from redraft.errors import ModelError, TrainingInterrupted
-from redraft.models.edit_network import EditNetworkConfig
+from redraft.errors import ConfigError, ModelError, TrainingInterrupted
+from redraft.models.edit_network import EditNetwork, EditNetworkConfig
+from redraft.models.ensemble import Ensemble
 from redraft.retrieval.lexical import LexicalRetriever
 from redraft.training.augmentation import AugmentationConfig
 from redraft.training.loop import Report
@@ -164,3 +167,35 @@ def test_without_figures_the_last_weights_are_taken(tmp_path: Path) -> None:
     assert same_weights(none, rising)
     assert not same_weights(none, falling)
     assert not none.network.training
+
+
+def test_an_ensemble_is_trained_from_other_seeds_and_goes_on_where_it_was_stopped(
+    tmp_path: Path,
+) -> None:
+    two = replace(CONFIG, members=2)
+    whole = train_it(tmp_path / "whole", config=two)
+    assert isinstance(whole.network, Ensemble)
+    first, second = (
+        replace(whole, network=cast(EditNetwork, each)) for each in whole.network.members
+    )
+    alone = train_it(tmp_path / "alone")
+    assert same_weights(first, alone)
+    assert not same_weights(second, alone)
+    with pytest.raises(TrainingInterrupted, match="stopped at step 5 of 12"):
+        train_it(tmp_path / "stopped", stop=5, config=two)
+    assert same_weights(train_it(tmp_path / "stopped", config=two), whole)
+
+
+def test_an_ensemble_that_was_saved_answers_as_before(tmp_path: Path) -> None:
+    whole = train_it(tmp_path / "training", config=replace(CONFIG, members=2))
+    with write_artifact(tmp_path / "editor") as staging:
+        whole.save(staging)
+    loaded = NeuralEditor.load(open_artifact(tmp_path / "editor"))
+    inputs = [each.x for each in GREETINGS[:4]]
+    found = LexicalRetriever.build(GREETINGS).retrieve(inputs, 1)
+    assert loaded.edit(inputs, found, 2) == whole.edit(inputs, found, 2)
+
+
+def test_an_ensemble_of_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="members is 0; make it 1 or more"):
+        replace(CONFIG, members=0)

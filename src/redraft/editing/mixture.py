@@ -7,13 +7,14 @@ prediction, and its log-probabilities are those of the sum. An n-gram cache is o
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from redraft.data.edit_numbers import Places
 from redraft.data.vocabulary import UNKNOWN_NUMBER
-from redraft.models.edit_network import EditNetwork, EditState
+from redraft.models.ensemble import EditDistribution
 from redraft.models.ngram_cache import CacheState, NoCache
 
 
@@ -21,7 +22,7 @@ from redraft.models.ngram_cache import CacheState, NoCache
 class MixtureState:
     """A network state with P rows for each row of the search, and what each prototype weighs."""
 
-    network: EditState
+    network: Any
     weights: Tensor  # (R, P), logarithms, normalised
     coming: Tensor  # (R, P, W), what each expects next; empty before anything was read
     cache: CacheState
@@ -30,11 +31,11 @@ class MixtureState:
 class Mixture:
     """A walk over the outputs of an input, its prototypes mixed."""
 
-    def __init__(self, network: EditNetwork, cache: NoCache) -> None:
+    def __init__(self, network: EditDistribution, cache: NoCache) -> None:
         self.network = network
         self.cache = cache
 
-    def start(self, state: EditState, weights: Tensor, places: Places) -> MixtureState:
+    def start(self, state: Any, weights: Tensor, places: Places) -> MixtureState:
         """The state before the first token; weights (R, P) are the logarithms of p_ret."""
         nothing = weights.new_zeros(*weights.shape, 0)
         return MixtureState(state, weights.log_softmax(1), nothing, self.cache.begin(places))

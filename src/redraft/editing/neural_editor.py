@@ -26,6 +26,7 @@ from redraft.editing.neural_draft import BARRED, SPARE, NeuralDraft, Words
 from redraft.editing.question import Question
 from redraft.editing.syntax import AnySyntax, Syntax, named_syntax
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
+from redraft.models.ensemble import EditDistribution, Ensemble
 from redraft.models.ngram_cache import NgramCache, NoCache
 from redraft.retrieval.prototype import Prototype
 
@@ -67,7 +68,7 @@ class NeuralEditor(Editor):
     name: ClassVar[str] = "neural"
 
     numbering: EditNumbering
-    network: EditNetwork
+    network: EditDistribution
     decoding: DecodingConfig
     confidence: Confidence | None = None
     cache: NgramCache | None = None
@@ -89,6 +90,14 @@ class NeuralEditor(Editor):
         if config.expects_words:
             network.expect_words(numbering.vocabulary.counts[: numbering.written])
         return cls(numbering, network, decoding)
+
+    @classmethod
+    def together(cls, editors: "Sequence[NeuralEditor]") -> "NeuralEditor":
+        """Editors of the same words as one, their networks as an ensemble."""
+        first, *others = editors
+        if not others:
+            return first
+        return replace(first, network=Ensemble([each.network for each in editors]))
 
     def with_decoding(self, decoding: DecodingConfig) -> "NeuralEditor":
         """The same editor that searches in another way."""
@@ -118,7 +127,7 @@ class NeuralEditor(Editor):
 
     def batch(self, rows: Sequence[EditNumbers]) -> EditBatch:
         """Edit examples as tensors on the network's device."""
-        device = self.network.words.weight.device
+        device = self.network.device
         batch = self.numbering.batch(rows)
         sources = [each.to(device) for each in batch.sources]
         return EditBatch(sources, batch.target.to(device), batch.width)
@@ -228,7 +237,7 @@ class NeuralEditor(Editor):
             weights.append(question.log_weights + [-math.inf] * missing)
         walk = Mixture(self.network, self.cache or NoCache())
         state = self.network.encode(self.batch(rows), generator=None)
-        device = state.prepared.device
+        device = self.network.device
         places = self.numbering.places([question.edits[0] for question in questions]).to(device)
         return walk, walk.start(state, torch.tensor(weights, device=device), places)
 
@@ -243,7 +252,11 @@ class NeuralEditor(Editor):
         """Write vocabulary, settings and weights."""
         self.numbering.save(folder)
         save_file(self.network.state_dict(), folder / "weights.safetensors")
-        described = {"network": asdict(self.network.config), "decoding": asdict(self.decoding)}
+        described = {
+            "network": asdict(self.network.config),
+            "members": self.network.size,
+            "decoding": asdict(self.decoding),
+        }
         text = json.dumps(described, indent=2) + "\n"
         (folder / "editor.json").write_text(text, encoding="utf-8")
         if self.confidence:
@@ -261,7 +274,10 @@ class NeuralEditor(Editor):
         )
         network = settings.build(EditNetworkConfig, described["network"], where=where)
         decoding = settings.build(DecodingConfig, described["decoding"], where=where)
-        editor = cls.build(numbering, network, decoding)
+        members = [
+            cls.build(numbering, network, decoding) for _ in range(described.get("members", 1))
+        ]
+        editor = cls.together(members)
         editor.network.load_state_dict(load_file(artifact.path("weights.safetensors")))
         editor.network.eval()
         if "cache.safetensors" in artifact.files:

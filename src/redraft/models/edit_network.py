@@ -20,6 +20,7 @@ from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, Po
 from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
 from redraft.models.encoder import LSTMEncoder, TransformerEncoder
+from redraft.models.ensemble import EditDistribution
 from redraft.models.matching import Matching
 from redraft.models.memory import Sources
 
@@ -102,7 +103,7 @@ class _Chances:
     unknown: Tensor  # (B, T), that an unknown token is written
 
 
-class EditNetwork(nn.Module):
+class EditNetwork(EditDistribution):
     """Encoder, decoder and copying as one distribution."""
 
     def __init__(self, sizes: EditSizes, config: EditNetworkConfig) -> None:
@@ -126,6 +127,11 @@ class EditNetwork(nn.Module):
             len(sizes.copyable), config.match_length, agreement=config.agreement
         )
         self.write = nn.Linear(self.decoder.width, sizes.written)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return self.words.weight.device
 
     def expect_words(self, counts: Sequence[int]) -> None:
         """Begin with each word as likely to be written as its count: it need not be learned."""

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 
@@ -18,6 +19,7 @@ from redraft.data.edit_numbers import (
 from redraft.data.example import Example
 from redraft.data.sequences import bucket
 from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
+from redraft.errors import ConfigError
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig
 from redraft.training.augmentation import (
     AugmentationConfig,
@@ -63,7 +65,11 @@ class PrototypesConfig:
 
 @dataclass(frozen=True)
 class EditorConfig:
-    """Everything that training the editor can be told."""
+    """Everything that training the editor can be told.
+
+    `members`: so many networks are trained, each from another seed, and their mean answers; what
+    they take is as many times that of one.
+    """
 
     network: EditNetworkConfig = field(default_factory=EditNetworkConfig)
     numbering: EditNumberingConfig = field(default_factory=EditNumberingConfig)
@@ -71,6 +77,11 @@ class EditorConfig:
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    members: int = 1
+
+    def __post_init__(self) -> None:
+        if self.members < 1:
+            raise ConfigError(f"members is {self.members}; make it 1 or more")
 
 
 def paper_config() -> EditorConfig:
@@ -146,7 +157,7 @@ class EditorTask(Task):
         judge: Judge,
     ) -> None:
         self.editor = editor
-        self.network = editor.network
+        self.network = cast(EditNetwork, editor.network)
         self.examples = examples
         self.prototypes = prototypes
         self.augmentation = augmentation
@@ -222,6 +233,39 @@ def train_editor(
     observer: Observer | None = None,
 ) -> NeuralEditor:
     """An editor of these examples; goes on from the folder if it was begun there."""
+    device = device or torch.device("cpu")
+    trained = []
+    for number in range(config.members):
+        apart = folder / f"member-{number}" if number else folder
+        member = _of_member(config, number)
+        task = _task(examples, prototypes, member, judge=judge, device=device)
+        checkpoint = Checkpoint(apart / "checkpoint", _fingerprint(examples, member))
+        train(task, member.training, checkpoint=checkpoint, observer=observer)
+        task.network.eval()
+        trained.append(task.editor)
+    return NeuralEditor.together(trained)
+
+
+def _of_member(config: EditorConfig, number: int) -> EditorConfig:
+    """The settings of one of several networks: a seed of its own, and its share of the budget."""
+    training = config.training
+    seed, budget = training.seed + _APART * number, training.budget / config.members
+    return replace(config, training=replace(training, seed=seed, budget=budget), members=1)
+
+
+_APART = 1_000
+"""Between the seeds of two networks of an ensemble: further than those of two runs."""
+
+
+def _task(
+    examples: Sequence[Example],
+    prototypes: PrototypeSource,
+    config: EditorConfig,
+    *,
+    judge: Judge,
+    device: torch.device,
+) -> EditorTask:
+    """An editor that has learned nothing yet, and what it is to learn."""
     project = config.prototypes.project
     numbering = EditNumbering.learn(examples, config.numbering, project=project)
     decoding = config.decoding
@@ -231,12 +275,8 @@ def train_editor(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)  # initial weights; the steps seed themselves
         editor = NeuralEditor.build(numbering, config.network, decoding)
-    editor.network.to(device or torch.device("cpu"))
-    task = EditorTask(editor, examples, prototypes, config.augmentation, judge=judge)
-    checkpoint = Checkpoint(folder / "checkpoint", _fingerprint(examples, config))
-    train(task, config.training, checkpoint=checkpoint, observer=observer)
-    editor.network.eval()
-    return editor
+    editor.network.to(device)
+    return EditorTask(editor, examples, prototypes, config.augmentation, judge=judge)
 
 
 def _fingerprint(examples: Sequence[Example], config: EditorConfig) -> str:
