@@ -6,9 +6,9 @@ itself. Knows no model.
 """
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,14 @@ from torch import Tensor
 from redraft.config import build
 from redraft.data.example import Example, Input
 from redraft.data.numbering import tokens_of
+from redraft.data.pieces import segment
 from redraft.data.sequences import Sequences
+from redraft.data.shared_words import SharedWords, spelling
 from redraft.data.tokenizer import Tokenizer, split_identifier
 from redraft.data.vocabulary import END_NUMBER, START_NUMBER, UNKNOWN_NUMBER, Vocabulary
 from redraft.errors import ConfigError
+
+_PARTS = Tokenizer(splits_identifiers=True)
 
 LONGEST_FIELD = 128
 LONGEST_OUTPUT = 300
@@ -29,7 +33,11 @@ LONGEST_OUTPUT = 300
 
 @dataclass(frozen=True)
 class EditNumberingConfig:
-    """Which words are known, and what is read: of how many prototypes, and of each."""
+    """Which words are known, and what is read: of how many prototypes, and of each.
+
+    With `pieces`, a word of an output that is neither known nor read is written in parts, and what
+    is no known part in so many pieces: every word can then be written.
+    """
 
     min_count: int = 2
     max_written: int = 10_000
@@ -37,6 +45,7 @@ class EditNumberingConfig:
     splits_inputs: bool = True
     prototypes: int = 1  # read side by side, none if 0; their outputs always, their inputs if told
     reads_prototype_input: bool = False
+    pieces: int = 0
 
     def __post_init__(self) -> None:
         if self.prototypes < 0:
@@ -111,13 +120,15 @@ class EditNumbering:
         project alone has will be unknown in the next, and has to be copied there and here.
         """
         numbering = cls(Vocabulary.of({}), 0, list(examples[0].x), config)
-        outputs, inputs = _Shared(), _Shared()
+        outputs, inputs = SharedWords(), SharedWords()
         for example in examples:
             tokens, owner = numbering.tokenize(example), example.meta.get(project)
             # a name that one example has in x and in y is no word that others could use
             outputs.count(set(tokens.output), owner)
             inputs.count({token for field in tokens.fields for token in field}, owner)
         written = outputs.frequent(config.min_count, config.max_written)
+        if config.pieces:
+            written |= spelling(outputs.counts, written, config.pieces)
         read = inputs.frequent(config.min_count, config.max_read)
         only_read = {word: count for word, count in read.items() if word not in written}
         vocabulary = Vocabulary.of(written | only_read)
@@ -184,10 +195,33 @@ class EditNumbering:
         sources = [read + self._prototype_sources(group, numbers) for group in groups]
         # the output comes last: a draft numbers its new words when all others have their numbers
         looked_up = [[*numbers.all(each[:LONGEST_OUTPUT]), END_NUMBER] for each in cached]
-        cut = output[:LONGEST_OUTPUT]
-        target = [START_NUMBER, *numbers.all(cut), *[END_NUMBER] * (len(cut) == len(output))]
+        spelled = self._spelled(output, numbers, sources) if self.config.pieces else output
+        cut = spelled[:LONGEST_OUTPUT]
+        target = [START_NUMBER, *numbers.all(cut), *[END_NUMBER] * (len(cut) == len(spelled))]
         unknown = list(numbers.unknown)
         return [EditNumbers(each, target, unknown, looked_up) for each in sources]
+
+    def _spelled(
+        self, output: Sequence[str], numbers: "_Numbers", sources: Sequence[Sequence[list[int]]]
+    ) -> list[str]:
+        """The output with what can be neither written nor copied in parts and pieces."""
+        read = {number for group in sources for each in group for number in each}
+
+        def comes_out(token: str) -> bool:
+            number = numbers.known(token)
+            return number in read or (number < self.written and number != UNKNOWN_NUMBER)
+
+        spelled: list[str] = []
+        for token in output:
+            parts = [token] if comes_out(token) else _PARTS.tokenize(token)
+            for part in parts:
+                pieces = None if comes_out(part) else segment(part, self._writable)
+                spelled += pieces or [part]
+        return spelled
+
+    @cached_property
+    def _writable(self) -> set[str]:
+        return set(self.vocabulary.tokens[: self.written])
 
     def _prototype_sources(self, group: Sequence[Tokens], numbers: "_Numbers") -> list[list[int]]:
         sources = []
@@ -263,29 +297,3 @@ class _Numbers:
         if token in self.hidden:
             return UNKNOWN_NUMBER
         return self.vocabulary.number(token)
-
-
-class _Shared:
-    """How many examples have each word, and whether they are of several projects."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.first: dict[str, Any] = {}
-        self.several: set[str] = set()
-        self.projects: set[Any] = set()
-
-    def count(self, words: Collection[str], project: Any) -> None:
-        """Count the words of one example."""
-        self.counts.update(words)
-        self.projects.add(project)
-        for word in words:
-            if self.first.setdefault(word, project) != project:
-                self.several.add(word)
-
-    def frequent(self, min_count: int, most: int) -> dict[str, int]:
-        """The words that most examples have, and how many, ties by spelling."""
-        shared = self.several if len(self.projects) > 1 else self.counts
-        ranked = sorted(self.counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        return dict(
-            [(w, count) for w, count in ranked if count >= min_count and w in shared][:most]
-        )

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from redraft.data.pieces import CONTINUED
+
 JOIN = "<join>"
 """No space here, though one was expected. Never a token of a text: words hold no punctuation."""
 
@@ -77,7 +79,10 @@ class Tokenizer:
 
 
 def spell(tokens: Iterable[str]) -> list[str]:
-    """The text that each token stands for, with the space that belongs before it."""
+    """The text that each token stands for, with the space that belongs before it.
+
+    A piece that continues a word stands for itself, without a space.
+    """
     texts: list[str] = []
     left = ""  # the token before, unless a space after it is ruled out
     for token in tokens:
@@ -87,6 +92,9 @@ def spell(tokens: Iterable[str]) -> list[str]:
         elif token.isspace():
             texts.append(token)
             left = ""
+        elif token.startswith(CONTINUED):
+            left = token.removeprefix(CONTINUED)
+            texts.append(left)
         else:
             texts.append(f" {token}" if left and expects_space(left, token) else token)
             left = token

@@ -14,7 +14,7 @@ from redraft import config as settings
 from redraft.artifact import Artifact
 from redraft.data.edit_numbers import EditBatch, EditNumbering, EditNumbers, Tokens
 from redraft.data.example import Input
-from redraft.data.tokenizer import detokenize
+from redraft.data.tokenizer import detokenize, is_word
 from redraft.data.vocabulary import END_NUMBER, START_NUMBER
 from redraft.editing.beam_search import Allows, Hypothesis, SearchConfig, beam_search
 from redraft.editing.candidate import Candidate
@@ -222,8 +222,12 @@ class NeuralEditor(Editor):
         def allows(row: int, tokens: Sequence[int]) -> bool:
             is_whole = tokens[-1] == END_NUMBER
             written = tokens[:-1] if is_whole else tokens
-            text = detokenize(self.numbering.words(written, questions[row].unknown))
-            return syntax.accepts(text) if is_whole else syntax.begins(text)
+            words = self.numbering.words(written, questions[row].unknown)
+            if is_whole:
+                return syntax.accepts(detokenize(words))
+            # a word that may go on is not judged before it has ended
+            settled = words[:-1] if self.numbering.config.pieces and is_word(words[-1]) else words
+            return syntax.begins(detokenize(settled))
 
         return allows
 
