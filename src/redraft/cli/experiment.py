@@ -193,20 +193,21 @@ def _hearthstone(request: Request) -> Study:
 
 def _hearthstone_rows(request: Request) -> "Iterator[Row]":
     from redraft.fitting import FitOptions
+    from redraft.studies.answers import Bench, Questions
     from redraft.studies.corpora import read_splits
-    from redraft.studies.hearthstone import MEASURES, Bench, Cards
+    from redraft.studies.hearthstone import MEASURES, SETTING
 
     if request.data is None:
         raise PairsError("hearthstone needs the cards; name their folder with --data")
     train, asked = read_splits(request.data, "train", request.split)
-    cards = Cards(train, asked, request.split)
+    questions = Questions(SETTING, request.split, train, asked)
     for measure in request.measures:
         for seed in request.seeds:
             with watched(f"{measure.value}, seed {seed}") as observer:
                 options = FitOptions(seed=seed, observer=observer)
-                bench = Bench(cards, options, request.out / "runs")
+                bench = Bench(questions, options, request.out / "runs")
                 for rows in MEASURES[measure.value]:
-                    yield from rows(bench)
+                    yield from (measured.row for measured in rows(bench))
 
 
 def _autocomplete(request: Request) -> Study:
