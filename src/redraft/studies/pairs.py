@@ -1,0 +1,86 @@
+"""Two other kinds of pairs: the defaults, untouched, beside what a user might pick instead."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from redraft.data.example import Example
+from redraft.studies.answers import Bench, Questions, paper_rows, system_rows
+from redraft.studies.corpora import Watch, standard_library
+from redraft.studies.differences import difference_rows, keep, read_kept
+from redraft.studies.queries import make_queries
+from redraft.studies.results import Measured, Row, Table
+from redraft.studies.signatures import mine_signatures, split_signatures
+
+METRICS = {"bleu_yin": "BLEU yin", "exact_paper": "exact %", "exact_clean": "exact, unseen %"}
+"""Exact is the same tokens; unseen are outputs that do not stand in train, the text the same."""
+
+BASELINE = "bm25"
+
+
+def _queries(_: Watch) -> Mapping[str, Sequence[Example]]:
+    return make_queries()
+
+
+def _signatures(watch: Watch) -> Mapping[str, Sequence[Example]]:
+    return split_signatures(mine_signatures(watch(standard_library())))
+
+
+KINDS: Mapping[str, Callable[[Watch], Mapping[str, Sequence[Example]]]] = {
+    "queries": _queries,
+    "signatures": _signatures,
+}
+"""What makes the splits of each kind of pairs."""
+
+
+def read_questions(kind: str, split: str, watch: Watch = iter) -> Questions:
+    """The questions of a split of this kind of pairs."""
+    splits = KINDS[kind](watch)
+    return Questions(kind, split, splits["train"], splits[split], language="text")
+
+
+def baseline_rows(bench: Bench) -> Iterator[Measured]:
+    """The nearest question's output as it is."""
+    yield bench.alone(BASELINE, bench.questions.setting)
+
+
+MEASURES: Mapping[str, Sequence[Callable[[Bench], Iterator[Measured]]]] = {
+    "systems": (baseline_rows, system_rows),
+    "paper": (paper_rows,),
+}
+"""What can be measured, by name."""
+
+
+def measured_rows(bench: Bench, measure: str, folder: Path) -> Iterator[Row]:
+    """The rows of a measure; the figures of every question are kept in the folder."""
+    for rows in MEASURES[measure]:
+        for measured in rows(bench):
+            keep(measured, folder, metrics=METRICS)
+            yield measured.row
+
+
+def compared_rows(folder: Path) -> Iterator[Row]:
+    """What Retrieve+Edit is ahead by of each other system, in all that was kept in the folder."""
+    for row in difference_rows(read_kept(folder), metrics=METRICS):
+        # of a system that is never right everything is an endless multiple
+        shown = {name: row.metrics[name] for name in METRICS if name in row.metrics}
+        interval = {name: row.interval[name] for name in shown}
+        yield replace(row, metrics=shown, interval=interval)
+
+
+def _table(kind: str, *, is_ahead: bool) -> Table:
+    return Table(
+        METRICS,
+        lambda row: row["setting"] == kind and (" − " in row["system"]) is is_ahead,
+    )
+
+
+TABLES: Mapping[str, Table] = {
+    name: table
+    for kind in KINDS
+    for name, table in (
+        (f"pairs {kind}", _table(kind, is_ahead=False)),
+        (f"pairs {kind}, ahead", _table(kind, is_ahead=True)),
+    )
+}
+"""By their marks in a page."""
