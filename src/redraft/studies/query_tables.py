@@ -210,11 +210,16 @@ class Table:
         joined = f"JOIN {self.lookup.name} {self.lookup.alias} ON {key} = {self.column(self.group)}"
         return f"{self.source} {joined}"
 
+    @property
+    def columns(self) -> list[str]:
+        """What the columns are called."""
+        deleted = [self.deleted.split()[0].partition(".")[2]] if self.deleted else []
+        named = [self.id, self.customer, self.measure, self.status, *self.date, self.group]
+        return named + deleted
+
     def create(self) -> str:
         """The statement that creates the table."""
-        deleted = [self.deleted.split()[0].partition(".")[2]] if self.deleted else []
-        columns = [self.id, self.customer, self.measure, self.status, *self.date, self.group]
-        return f"CREATE TABLE {self.name} ({', '.join([*columns, *deleted])})"
+        return f"CREATE TABLE {self.name} ({', '.join(self.columns)})"
 
 
 def create_lookups() -> list[str]:
@@ -223,15 +228,20 @@ def create_lookups() -> list[str]:
 
 
 def make_tables(seed: int) -> list[Table]:
-    """The tables of a team; no two have the same name."""
+    """The tables of a team: no two have the same name, and no two columns of a table."""
     chance = random.Random(f"tables {seed}")
     tables: dict[str, Table] = {}
     for things, measured, kind in THINGS:
         table = _make(things, measured, kind, chance)
-        while table.name in tables or RESERVED & {table.name, table.alias}:
+        while table.name in tables or not _can_be_created(table):
             table = _make(things, measured, kind, chance)
         tables[table.name] = table
     return list(tables.values())
+
+
+def _can_be_created(table: Table) -> bool:
+    is_reserved = bool(RESERVED & {table.name, table.alias})
+    return not is_reserved and len(set(table.columns)) == len(table.columns)
 
 
 def _make(things: str, measured: str, kind: str, chance: random.Random) -> Table:
