@@ -16,10 +16,10 @@ from redraft.studies.pairs import (
     KINDS,
     MEASURES,
     METRICS,
-    TABLES,
     compared_rows,
     measured_rows,
     read_questions,
+    tables,
 )
 from redraft.studies.results import Row, write_results
 from tests.studies.test_hearthstone import TINY
@@ -76,11 +76,13 @@ def assert_tables_show(rows: list[Row], folder: Path) -> None:
     """Whether each row is in one table, and none is in that of another kind."""
     written = write_results(folder / "results.json", "pairs", rows)
     assert "Infinity" not in (folder / "results.json").read_text()
-    shown = {mark: table.markdown(written) for mark, table in TABLES.items()}
-    assert "| queries | retrieve+edit | 4 |" in shown["pairs queries"]
-    assert " − " not in shown["pairs queries"]
-    assert "| queries | retrieve+edit − bm25 | 4 |" in shown["pairs queries, ahead"]
-    assert "retrieve+edit" not in shown["pairs signatures"] + shown["pairs signatures, ahead"]
+    shown = {mark: table.markdown(written) for mark, table in tables(list(KINDS)).items()}
+    assert "| queries | retrieve+edit | 4 |" in shown["pairs queries, dev"]
+    assert " − " not in shown["pairs queries, dev"]
+    assert "| queries | retrieve+edit − bm25 | 4 |" in shown["pairs queries, dev, ahead"]
+    others = [mark for mark in shown if not mark.startswith("pairs queries, dev")]
+    assert len(others) == 6
+    assert not any("retrieve+edit" in shown[mark] for mark in others)
 
 
 def test_answers_of_dev_and_test_are_kept_apart_and_trained_once(
@@ -135,7 +137,7 @@ def test_the_command_writes_results_and_puts_tables_into_its_page(
     monkeypatch.setattr("redraft.studies.pairs.read_questions", lambda *_: questions)
     monkeypatch.setattr("redraft.fitting.FitOptions", partial(FitOptions, TINY))
     page = tmp_path / "README.md"
-    page.write_text("<!-- table: pairs queries, ahead -->\n<!-- end of table -->\n")
+    page.write_text("<!-- table: pairs queries, dev, ahead -->\n<!-- end of table -->\n")
     arguments = ["experiment", "pairs", "--kind", "queries", "--seeds", "1", "-o", str(tmp_path)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output

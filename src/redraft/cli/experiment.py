@@ -233,17 +233,16 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
 
 
 def _pairs(request: Request) -> Study:
-    from redraft.studies.pairs import MEASURES, TABLES
+    from redraft.studies.pairs import MEASURES, SPLITS, tables
 
-    if request.split not in ("dev", "test"):
-        raise PairsError(f"pairs have no split {request.split!r}; --split is dev or test")
+    if request.split not in SPLITS:
+        raise PairsError(f"pairs have no split {request.split!r}; --split is {' or '.join(SPLITS)}")
     for measure in request.measures:
         if measure.value not in MEASURES:
             known = " or ".join(MEASURES)
             raise PairsError(f"pairs cannot measure {measure.value}; --measure is {known}")
-    kinds = [each.value for each in request.kinds]
-    tables = {mark: table for mark, table in TABLES.items() if any(each in mark for each in kinds)}
-    return Study(_pairs_rows(request), (), request.out / "results.json", tables)
+    shown = tables([each.value for each in request.kinds])
+    return Study(_pairs_rows(request), (), request.out / "results.json", shown)
 
 
 def _pairs_rows(request: Request) -> "Iterator[Row]":

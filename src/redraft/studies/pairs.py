@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from redraft.data.example import Example
 from redraft.studies.answers import Bench, Questions, paper_rows, system_rows
@@ -16,6 +17,9 @@ METRICS = {"bleu_yin": "BLEU yin", "exact_paper": "exact %", "exact_clean": "exa
 """Exact is the same tokens; unseen are outputs that do not stand in train, the text the same."""
 
 BASELINE = "bm25"
+
+SPLITS = ("dev", "test")
+"""What can be answered; neither chooses anything."""
 
 
 def _queries(_: Watch) -> Mapping[str, Sequence[Example]]:
@@ -68,19 +72,19 @@ def compared_rows(folder: Path) -> Iterator[Row]:
         yield replace(row, metrics=shown, interval=interval)
 
 
-def _table(kind: str, *, is_ahead: bool) -> Table:
-    return Table(
-        METRICS,
-        lambda row: row["setting"] == kind and (" − " in row["system"]) is is_ahead,
-    )
+def tables(kinds: Sequence[str]) -> dict[str, Table]:
+    """By their marks in a page: the systems of each kind and split, and what one is ahead by."""
+    found = {}
+    for kind in kinds:
+        for split in SPLITS:
+            found[f"pairs {kind}, {split}"] = _table(kind, split, is_ahead=False)
+            found[f"pairs {kind}, {split}, ahead"] = _table(kind, split, is_ahead=True)
+    return found
 
 
-TABLES: Mapping[str, Table] = {
-    name: table
-    for kind in KINDS
-    for name, table in (
-        (f"pairs {kind}", _table(kind, is_ahead=False)),
-        (f"pairs {kind}, ahead", _table(kind, is_ahead=True)),
-    )
-}
-"""By their marks in a page."""
+def _table(kind: str, split: str, *, is_ahead: bool) -> Table:
+    def has(row: Mapping[str, Any]) -> bool:
+        is_other = (row["setting"], row["split"]) != (kind, split)
+        return not is_other and (" − " in row["system"]) is is_ahead
+
+    return Table(METRICS, has)
