@@ -103,8 +103,8 @@ def test_outputs_that_stand_in_train_are_not_counted_as_unseen(
 ) -> None:
     known = replace(questions, asked=[questions.train[0], *questions.asked])
     measured = bench_of(known, tmp_path).alone("bm25", "queries")
-    assert measured.values["exact_paper"][0] == 100.0
-    assert measured.row.metrics["exact_paper"] == 20.0
+    assert measured.values["exact"][0] == 100.0
+    assert measured.row.metrics["exact"] == 20.0
     assert measured.row.metrics["exact_clean"] == 0.0
 
 

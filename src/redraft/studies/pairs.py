@@ -13,8 +13,8 @@ from redraft.studies.queries import make_queries
 from redraft.studies.results import Measured, Row, Table
 from redraft.studies.signatures import mine_signatures, split_signatures
 
-METRICS = {"bleu_yin": "BLEU yin", "exact_paper": "exact %", "exact_clean": "exact, unseen %"}
-"""Exact is the same tokens; unseen are outputs that do not stand in train, the text the same."""
+METRICS = {"bleu_yin": "BLEU yin", "exact": "exact %", "exact_clean": "exact, unseen %"}
+"""Exact is the same text; unseen are outputs that do not stand in train."""
 
 BASELINE = "bm25"
 
@@ -59,7 +59,7 @@ def measured_rows(bench: Bench, measure: str, folder: Path) -> Iterator[Row]:
     """The rows of a measure; the figures of every question are kept in the folder."""
     for rows in MEASURES[measure]:
         for measured in rows(bench):
-            keep(measured, folder, metrics=METRICS)
+            keep(measured, folder, metrics=measured.values)
             yield measured.row
 
 
@@ -84,7 +84,7 @@ def tables(kinds: Sequence[str]) -> dict[str, Table]:
 
 def _table(kind: str, split: str, *, is_ahead: bool) -> Table:
     def has(row: Mapping[str, Any]) -> bool:
-        is_other = (row["setting"], row["split"]) != (kind, split)
-        return not is_other and (" − " in row["system"]) is is_ahead
+        is_here = (row["setting"], row["split"]) == (kind, split)
+        return is_here and (" − " in row["system"]) is is_ahead
 
     return Table(METRICS, has)
