@@ -5,7 +5,7 @@ import sqlite3
 from collections import defaultdict
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redraft.data.example import Example
@@ -41,6 +41,7 @@ def test_the_splits_have_their_sizes() -> None:
     assert len(TEMPLATES) == 15
 
 
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_team_is_a_function_of_its_seed(seed: int) -> None:
     assert make_tables(seed) == make_tables(seed)
@@ -114,6 +115,7 @@ def test_tables_call_the_same_things_by_other_names() -> None:
     assert any(table.is_cents for table in tables)
 
 
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_names_are_unlike_and_aliases_unlike_those_of_lookups(seed: int) -> None:
     tables = make_tables(seed)
