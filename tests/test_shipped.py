@@ -122,6 +122,16 @@ def test_tables_of_the_autocomplete_page_are_those_of_the_results(size: str) -> 
         assert f"{mark}\n{TABLES[name].markdown(rows)}<!-- end of table -->" in page
 
 
+def test_tables_of_the_pairs_page_are_those_of_the_results() -> None:
+    from redraft.studies.pairs import KINDS, tables
+
+    folder = ROOT / "experiments" / "pairs"
+    results, page = folder / "results.json", (folder / "README.md").read_text()
+    rows = json.loads(results.read_text())["rows"] if results.exists() else []
+    for mark, table in tables(list(KINDS)).items():
+        assert f"<!-- table: {mark} -->\n{table.markdown(rows)}<!-- end of table -->" in page
+
+
 def seconds(*arguments: str) -> float:
     """The best of three runs of a fresh interpreter."""
     times = []

@@ -23,7 +23,7 @@ from redraft.studies.autocomplete import ABLATIONS, ORACLE, ablation_rows, paper
 from redraft.studies.completion_bench import COSTS, Bench, Size
 from redraft.studies.completion_figures import write_plots
 from redraft.studies.completion_tables import TABLES
-from redraft.studies.completions import METRICS, SIMILARITY, Measured, measure_retriever
+from redraft.studies.completions import METRICS, SIMILARITY, measure_retriever
 from redraft.studies.differences import difference_rows, keep, read_kept
 from redraft.studies.functions import (
     IN_PROJECT,
@@ -35,7 +35,7 @@ from redraft.studies.functions import (
     settings,
 )
 from redraft.studies.peers import ClassicCache, suffix_match
-from redraft.studies.results import Row, markdown_table
+from redraft.studies.results import Measured, Row, markdown_table
 
 TINY: dict[str, Any] = {
     "retriever": {"network": {"word_width": 8, "width": 8, "code_width": 8}},

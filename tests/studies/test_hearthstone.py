@@ -7,6 +7,7 @@ import pytest
 
 from redraft.data.example import Example
 from redraft.fitting import FitOptions
+from redraft.studies.answers import Bench, Questions, paper_rows, system_rows
 from redraft.studies.hearthstone import (
     ABLATIONS,
     ALONE,
@@ -14,12 +15,8 @@ from redraft.studies.hearthstone import (
     OTHER_RETRIEVERS,
     PUBLISHED,
     SETTING,
-    Bench,
-    Cards,
     ablation_rows,
-    paper_rows,
     retriever_rows,
-    system_rows,
 )
 from redraft.studies.results import markdown_table
 
@@ -51,14 +48,16 @@ def card(at: int) -> Example:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    cards = Cards([card(at) for at in range(24)], [card(at) for at in range(30, 33)], "dev")
-    return Bench(cards, FitOptions(TINY, seed=1), tmp_path / "runs")
+    train, asked = [card(at) for at in range(24)], [card(at) for at in range(30, 33)]
+    return Bench(
+        Questions(SETTING, "dev", train, asked), FitOptions(TINY, seed=1), tmp_path / "runs"
+    )
 
 
 def test_both_systems_and_every_retriever_alone_are_measured_on_the_same_cards(
     bench: Bench,
 ) -> None:
-    rows = [*retriever_rows(bench), *system_rows(bench)]
+    rows = [each.row for each in (*retriever_rows(bench), *system_rows(bench))]
     assert [row.system for row in rows] == [*ALONE, "retrieve+edit", "seq2seq"]
     for row in rows:
         assert (row.setting, row.split, row.seed, row.n) == (SETTING, "dev", 1, 3)
@@ -77,11 +76,12 @@ def test_both_systems_and_every_retriever_alone_are_measured_on_the_same_cards(
 
 
 def test_each_ablation_changes_one_part_and_leaves_the_rest(bench: Bench) -> None:
-    rows = {row.setting.removeprefix(f"{SETTING}, "): row for row in ablation_rows(bench)}
+    measured = [each.row for each in ablation_rows(bench)]
+    rows = {row.setting.removeprefix(f"{SETTING}, "): row for row in measured}
     mixed = [f"{count} prototypes mixed" for count in MIXED]
     retrieved = [f"{name} retrieval" for name in OTHER_RETRIEVERS]
     assert list(rows) == [*mixed, "greedy", *ABLATIONS, *retrieved]
-    whole = dict(next(iter(system_rows(bench))).config)
+    whole = dict(next(iter(system_rows(bench))).row.config)
     for name, settings in ABLATIONS.items():
         changed = rows[name].config
         for table, values in settings.items():
@@ -92,9 +92,9 @@ def test_each_ablation_changes_one_part_and_leaves_the_rest(bench: Bench) -> Non
 
 
 def test_a_finished_training_is_not_repeated(bench: Bench) -> None:
-    first = next(iter(system_rows(bench)))
-    again = Bench(bench.cards, bench.options, bench.folder)
-    second = next(iter(system_rows(again)))
+    first = next(iter(system_rows(bench))).row
+    again = Bench(bench.questions, bench.options, bench.folder)
+    second = next(iter(system_rows(again))).row
     assert second.metrics == first.metrics
     logs = list((bench.folder or Path()).rglob("editor/**/log.jsonl"))
     assert len(logs) == 1
@@ -110,7 +110,7 @@ def test_the_papers_networks_have_the_papers_sizes() -> None:
             asked.append((system, retriever_name, settings))
             return None, None
 
-    list(paper_rows(Listening(Cards([], [], "dev"), FitOptions(), None)))
+    list(paper_rows(Listening(Questions(SETTING, "dev", [], []), FitOptions(), None)))
     assert [(system, name) for system, name, _ in asked] == [
         ("retrieve+edit (paper)", "task"),
         ("seq2seq (paper)", "none"),

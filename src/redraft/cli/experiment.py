@@ -23,6 +23,7 @@ class Name(str, Enum):
     RETRIEVAL = "retrieval"
     HEARTHSTONE = "hearthstone"
     AUTOCOMPLETE = "autocomplete"
+    PAIRS = "pairs"
 
 
 class Measure(str, Enum):
@@ -31,6 +32,13 @@ class Measure(str, Enum):
     SYSTEMS = "systems"
     PAPER = "paper"
     ABLATIONS = "ablations"
+
+
+class Kind(str, Enum):
+    """Kinds of pairs."""
+
+    QUERIES = "queries"
+    SIGNATURES = "signatures"
 
 
 class Size(str, Enum):
@@ -50,6 +58,7 @@ class Request:
     measures: Sequence[Measure]
     seeds: Sequence[int]
     size: Size
+    kinds: Sequence[Kind]
     out: Path
 
 
@@ -62,7 +71,13 @@ def command(
             "of a corpus that was mined; without one the corpus is mined first."
         ),
     ] = None,
-    split: Annotated[str, typer.Option(help="The split of the cards to answer.")] = "dev",
+    split: Annotated[
+        str, typer.Option(help="hearthstone, pairs: the split to answer, dev or test.")
+    ] = "dev",
+    kind: Annotated[
+        list[Kind] | None,
+        typer.Option(help="pairs: English to SQL, or documentation to arguments. [both]"),
+    ] = None,
     functions: Annotated[
         bool, typer.Option(help="retrieval: also on Python functions of installed packages.")
     ] = True,
@@ -89,6 +104,11 @@ def command(
     `autocomplete`: completion of Python functions in a project that nothing was trained on and
     across packages, beside what a user might pick instead; the packages are downloaded and mined.
 
+    `pairs`: the defaults on two other kinds of pairs, beside Seq2Seq, BM25 alone and, with
+    `--measure paper`, the paper's LSTMs. `queries` are English questions and their SQL, made from
+    a seed; `signatures` are functions of this Python's standard library, mined on the spot.
+    Both need no data; runs of other seeds and measures are compared as one.
+
     `retrieval`: how near the output of the retrieved example is to the true one, for every
     retriever, with the oracle as the ceiling.
 
@@ -96,13 +116,15 @@ def command(
 
     Examples: `redraft experiment hearthstone --data cards/ --seeds 1`,
     `redraft experiment retrieval --data cards/ --seeds 3`,
-    `redraft experiment autocomplete --size small --seeds 1`
+    `redraft experiment autocomplete --size small --seeds 1`,
+    `redraft experiment pairs --kind queries --seeds 3`
     """
     from redraft.studies.results import current_commit, insert_table, write_results
 
     out = out or Path("experiments") / FOLDERS.get(name, name.value)
     all_seeds = range(first_seed, first_seed + seeds)
-    request = Request(data, split, functions, measure or [Measure.SYSTEMS], all_seeds, size, out)
+    measures, kinds = measure or [Measure.SYSTEMS], kind or list(Kind)
+    request = Request(data, split, functions, measures, all_seeds, size, kinds, out)
     study = EXPERIMENTS[name](request)
     current_commit()  # the code that runs, whatever is committed while it does
     rows: list[Row] = []
@@ -193,20 +215,52 @@ def _hearthstone(request: Request) -> Study:
 
 def _hearthstone_rows(request: Request) -> "Iterator[Row]":
     from redraft.fitting import FitOptions
+    from redraft.studies.answers import Bench, Questions
     from redraft.studies.corpora import read_splits
-    from redraft.studies.hearthstone import MEASURES, Bench, Cards
+    from redraft.studies.hearthstone import MEASURES, SETTING
 
     if request.data is None:
         raise PairsError("hearthstone needs the cards; name their folder with --data")
     train, asked = read_splits(request.data, "train", request.split)
-    cards = Cards(train, asked, request.split)
+    questions = Questions(SETTING, request.split, train, asked)
     for measure in request.measures:
         for seed in request.seeds:
             with watched(f"{measure.value}, seed {seed}") as observer:
                 options = FitOptions(seed=seed, observer=observer)
-                bench = Bench(cards, options, request.out / "runs")
+                bench = Bench(questions, options, request.out / "runs")
                 for rows in MEASURES[measure.value]:
-                    yield from rows(bench)
+                    yield from (measured.row for measured in rows(bench))
+
+
+def _pairs(request: Request) -> Study:
+    from redraft.studies.pairs import MEASURES, SPLITS, tables
+
+    if request.split not in SPLITS:
+        raise PairsError(f"pairs have no split {request.split!r}; --split is {' or '.join(SPLITS)}")
+    for measure in request.measures:
+        if measure.value not in MEASURES:
+            known = " or ".join(MEASURES)
+            raise PairsError(f"pairs cannot measure {measure.value}; --measure is {known}")
+    shown = tables([each.value for each in request.kinds])
+    return Study(_pairs_rows(request), (), request.out / "results.json", shown)
+
+
+def _pairs_rows(request: Request) -> "Iterator[Row]":
+    from redraft.fitting import FitOptions
+    from redraft.studies.answers import Bench
+    from redraft.studies.pairs import compared_rows, measured_rows, read_questions
+
+    for kind in (each.value for each in request.kinds):
+        runs = request.out / "runs" / kind
+        questions = read_questions(
+            kind, request.split, lambda sources: progress(sources, "mining", total=len(sources))
+        )
+        for measure in (each.value for each in request.measures):
+            for seed in request.seeds:
+                with watched(f"{kind}, {measure}, seed {seed}") as observer:
+                    bench = Bench(questions, FitOptions(seed=seed, observer=observer), runs)
+                    yield from measured_rows(bench, measure, runs / request.split)
+        yield from compared_rows(runs / request.split)
 
 
 def _autocomplete(request: Request) -> Study:
@@ -262,6 +316,7 @@ EXPERIMENTS: Mapping[Name, Callable[[Request], Study]] = {
     Name.RETRIEVAL: _retrieval,
     Name.HEARTHSTONE: _hearthstone,
     Name.AUTOCOMPLETE: _autocomplete,
+    Name.PAIRS: _pairs,
 }
 FOLDERS = {Name.AUTOCOMPLETE: "python_autocomplete"}
 """Where an experiment is kept whose name is another one."""

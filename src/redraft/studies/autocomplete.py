@@ -22,7 +22,7 @@ from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
 from redraft.retrieval.prototype import Prototype
 from redraft.retrieval.retriever import NoRetriever
 from redraft.studies.completion_bench import Bench, Settings
-from redraft.studies.completions import Measured, measure_retriever
+from redraft.studies.completions import measure_retriever
 from redraft.studies.functions import (
     IN_PROJECT,
     OTHER_FILES,
@@ -33,6 +33,7 @@ from redraft.studies.functions import (
     Found,
 )
 from redraft.studies.peers import ClassicCache, suffix_match
+from redraft.studies.results import Measured
 from redraft.training.fit_cache import fit_gate
 from redraft.training.train_editor import paper_config
 from redraft.training.train_retriever import input_target, task_target

@@ -21,7 +21,7 @@ from redraft.models.ngram_cache import NgramCache
 from redraft.retrieval.encoder import DirectionEncoder
 from redraft.retrieval.lexical import Bm25Retriever
 from redraft.retrieval.retriever import Retriever
-from redraft.studies.completions import Measured, measure_editor
+from redraft.studies.completions import measure_editor
 from redraft.studies.functions import (
     IN_PROJECT,
     STRICT,
@@ -31,7 +31,7 @@ from redraft.studies.functions import (
     Setting,
     settings,
 )
-from redraft.studies.results import DECIMALS
+from redraft.studies.results import DECIMALS, Measured
 from redraft.training.fit_cache import fit_cache
 from redraft.training.loop import last_report
 from redraft.training.train_editor import FEW_EPOCHS, count_projects

@@ -8,8 +8,9 @@ import numpy as np
 
 from redraft.evaluation.completion import LIST_SIZES
 from redraft.evaluation.completion_plots import Estimate, completion_plot, distance_plot
-from redraft.studies.completions import DISTANCE, Measured
+from redraft.studies.completions import DISTANCE
 from redraft.studies.functions import IN_PROJECT, SETTINGS
+from redraft.studies.results import Measured
 
 COMPARED = (
     "retrieve+edit",

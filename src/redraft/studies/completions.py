@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from redraft.evaluation.keys_saved import FirstChoices, Typing, keys_saved_metri
 from redraft.evaluation.next_tokens import NEVER, Foresight, foresee
 from redraft.retrieval.prototype import Prototype
 from redraft.studies.functions import Found, Setting
-from redraft.studies.results import DECIMALS, Row
+from redraft.studies.results import DECIMALS, Measured, Row
 
 COMPLETIONS = {
     "avg_1": "avg 1",
@@ -45,15 +44,6 @@ TIMED, TYPED = 6, 20
 PerFunction = Mapping[str, Sequence[float]]
 
 _TOKENIZER = Tokenizer()
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A row, and the figures of every function that it is the mean of."""
-
-    row: Row
-    values: PerFunction
-    packages: Sequence[str]
 
 
 def measure_editor(

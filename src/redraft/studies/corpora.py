@@ -42,6 +42,11 @@ def cards(folder: Path, *, asked: str) -> Comparison:
     return by_hold_out(train, Setting("hearthstone", asked, [(train, questions)], leave_out=False))
 
 
+def standard_library() -> list[Source]:
+    """The files of the standard library of this Python, its tests left out."""
+    return find_sources([Path(sysconfig.get_paths()["stdlib"])], without=_LEFT_OUT)
+
+
 def installed_functions(watch: Watch = iter, *, most_files: int = 1_000_000) -> list[Example]:
     """Documented functions of the installed packages and the standard library, each body once.
 

@@ -1,12 +1,12 @@
-"""What the default is ahead by: paired, over the same functions, whole packages resampled.
+"""What the default is ahead by: paired, over the same examples, those of a package together.
 
-The figures of every function are kept beside the trainings, so that seeds of several runs are
+The figures of every example are kept beside the trainings, so that seeds of several runs are
 compared as one.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.evaluation.bootstrap import paired_interval, ratio_interval
-from redraft.studies.completions import DISTANCE, METRICS, SIMILARITY, Measured
+from redraft.studies.completions import DISTANCE, METRICS, SIMILARITY
 from redraft.studies.functions import SETTINGS
-from redraft.studies.results import ALL_SEEDS, DECIMALS, Row
+from redraft.studies.results import ALL_SEEDS, DECIMALS, Measured, Row
 
 DEFAULT = "retrieve+edit"
 OTHER_PAIRS = (("task", "lexical"),)
@@ -30,8 +30,13 @@ Groups = Mapping[tuple[str, str], Mapping[int | str, Measured]]
 """What was measured, by system and setting, of each seed."""
 
 
-def keep(measured: Measured, folder: Path) -> None:
-    """Write the figures of every function."""
+def keep(
+    measured: Measured,
+    folder: Path,
+    *,
+    metrics: Collection[str] = (*METRICS, DISTANCE, SIMILARITY),
+) -> None:
+    """Write the figures of every example."""
     row = measured.row
     name = "".join(each if each.isalnum() else "-" for each in f"{row.system} {row.setting}")
     path = folder / f"seed-{row.seed}" / "measured" / f"{name}.json"
@@ -39,7 +44,7 @@ def keep(measured: Measured, folder: Path) -> None:
     values = {
         metric: [None if np.isnan(value) else round(value, 4) for value in each]
         for metric, each in measured.values.items()
-        if metric in (*METRICS, DISTANCE, SIMILARITY)
+        if metric in metrics
     }
     kept = {"row": asdict(row), "values": values, "packages": list(measured.packages)}
     path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
@@ -58,7 +63,9 @@ def read_kept(folder: Path) -> list[Measured]:
     return found
 
 
-def difference_rows(measured: Sequence[Measured]) -> Iterator[Row]:
+def difference_rows(
+    measured: Sequence[Measured], metrics: Collection[str] = tuple(METRICS)
+) -> Iterator[Row]:
     """The default less each other system and less itself with a part changed, in each setting."""
     groups: dict[tuple[str, str], dict[int | str, Measured]] = defaultdict(dict)
     for each in measured:
@@ -67,11 +74,11 @@ def difference_rows(measured: Sequence[Measured]) -> Iterator[Row]:
         place, _, changed = setting.partition(", ")
         if (system, changed) != (DEFAULT, ""):
             pairs = _pairs(groups.get((DEFAULT, place), {}), others)
-            yield from _difference(f"{DEFAULT} − {changed or system}", place, pairs)
+            yield from _difference(f"{DEFAULT} − {changed or system}", place, pairs, metrics)
         for first, second in OTHER_PAIRS:
             if system == second:
                 pairs = _pairs(groups.get((first, setting), {}), others)
-                yield from _difference(f"{first} − {second}", setting, pairs)
+                yield from _difference(f"{first} − {second}", setting, pairs, metrics)
     yield from _by_similarity(groups)
 
 
@@ -102,7 +109,7 @@ def _by_similarity(groups: Groups) -> Iterator[Row]:
             for ours, theirs in pooled
         ]
         name = f"similarity {low:.0f} to {min(high, 100):.0f}"
-        yield from _difference(f"{DEFAULT} − seq2seq", name, pairs)
+        yield from _difference(f"{DEFAULT} − seq2seq", name, pairs, tuple(METRICS))
 
 
 def _pooled(measured: Sequence[Measured]) -> Measured:
@@ -121,13 +128,13 @@ def _between(low: float, high: float, measured: Measured, by: Measured) -> Measu
     return Measured(replace(measured.row, n=len(rows)), values, packages)
 
 
-def _difference(name: str, setting: str, pairs: Pairs) -> Iterator[Row]:
+def _difference(name: str, setting: str, pairs: Pairs, metrics: Collection[str]) -> Iterator[Row]:
     """The differences of the means over the seeds that both have, if there are any."""
     if not pairs or not pairs[0][0].packages:
         return
     first, second = pairs[0]
-    metrics, intervals = {}, {}
-    for metric in (name for name in METRICS if name in first.values and name in second.values):
+    figures, intervals = {}, {}
+    for metric in (name for name in metrics if name in first.values and name in second.values):
         ours, theirs = (
             np.mean([each[side].values[metric] for each in pairs], axis=0) for side in (0, 1)
         )
@@ -140,11 +147,11 @@ def _difference(name: str, setting: str, pairs: Pairs) -> Iterator[Row]:
             ("_ratio", _ratio, ratio_interval),
         ):
             low, high = interval(ours[known], theirs[known], clusters=packages)
-            metrics[metric + suffix] = round(figure(ours[known], theirs[known]), DECIMALS)
+            figures[metric + suffix] = round(figure(ours[known], theirs[known]), DECIMALS)
             intervals[metric + suffix] = (round(low, DECIMALS), round(high, DECIMALS))
     about = {"seeds": [one.row.seed for one, _ in pairs]}
     yield Row(
-        name, setting, first.row.split, ALL_SEEDS, first.row.n, metrics, intervals, config=about
+        name, setting, first.row.split, ALL_SEEDS, first.row.n, figures, intervals, config=about
     )
 
 

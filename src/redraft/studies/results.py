@@ -45,6 +45,15 @@ class Row:
         return self.setting, self.system, self.split
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A row, and the figures of every example that it is the mean of."""
+
+    row: Row
+    values: Mapping[str, Sequence[float]]
+    packages: Sequence[str]  # examples of one are resampled together
+
+
 def interval_of(per_example: Mapping[str, Sequence[float]]) -> dict[str, Interval]:
     """The 95 % interval of the mean of each metric, rounded."""
     intervals = {}

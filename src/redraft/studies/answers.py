@@ -1,0 +1,152 @@
+"""Systems that are trained on pairs, and the scores of their answers.
+
+Nothing is chosen by the pairs that are measured: the editors train on all of train for a fixed
+number of steps and keep their last weights. Knows no dataset.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from redraft.config import DEFAULT_RETRIEVER, merged, values_of
+from redraft.data.example import Example
+from redraft.editing.editor import Editor, VerbatimEditor
+from redraft.editing.neural_editor import NeuralEditor
+from redraft.evaluation.evaluation import Evaluation
+from redraft.evaluation.exact_match import Language
+from redraft.experiment import fit_model
+from redraft.fitting import FitOptions, Parts, editor_config, fit_editor
+from redraft.retrieval.retriever import Retriever
+from redraft.retrieve_and_edit import RetrieveAndEdit
+from redraft.studies.results import DECIMALS, Measured, Row
+from redraft.training.train_editor import paper_config
+
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The pairs to learn from, and those to answer; the language is found out if none is given."""
+
+    setting: str
+    split: str
+    train: Sequence[Example]
+    asked: Sequence[Example]
+    language: Language | None = None
+
+
+class Bench:
+    """Trains systems on pairs and scores their answers; retrievers are fitted once a seed."""
+
+    def __init__(self, questions: Questions, options: FitOptions, folder: Path | None) -> None:
+        self.questions = questions
+        self.options = options
+        self.folder = folder
+        self._retrievers: dict[str, tuple[Retriever, float]] = {}
+
+    def retriever(self, name: str) -> tuple[Retriever, float]:
+        """The named retriever over all of train, and the seconds it took to fit."""
+        if name not in self._retrievers:
+            started = time.monotonic()
+            options, train = self._options("retriever", name), self.questions.train
+            model = fit_model(train, retriever=name, editor="verbatim", options=options)
+            self._retrievers[name] = model.retriever, time.monotonic() - started
+        return self._retrievers[name]
+
+    def editor(
+        self, name: str, retriever: Retriever, settings: Settings
+    ) -> tuple[NeuralEditor, float]:
+        """An editor trained on what the retriever finds, and the seconds it took."""
+        started = time.monotonic()
+        options = replace(self._options("editor", name), settings={"editor": settings})
+        editor = fit_editor(Parts(self.questions.train, []), retriever, options)
+        return editor, time.monotonic() - started
+
+    def _options(self, *place: str) -> FitOptions:
+        seed = f"seed-{self.options.seed}"
+        folder = (
+            self.folder.joinpath(seed, *(_file(each) for each in place)) if self.folder else None
+        )
+        return replace(self.options, folder=folder)
+
+    def measure(self, system: str, setting: str, retriever: Retriever, editor: Editor) -> Measured:
+        """The scores of a system's answers, and the figures of every question."""
+        asked = self.questions.asked
+        started = time.monotonic()
+        predictions = RetrieveAndEdit(retriever, editor).predict([each.x for each in asked])
+        seconds = time.monotonic() - started
+        outputs = {example.y for example in self.questions.train}
+        scores = Evaluation.of(
+            asked, predictions, train_outputs=outputs, language=self.questions.language
+        ).scores
+        row = Row(
+            system,
+            setting,
+            self.questions.split,
+            self.options.seed,
+            scores.n,
+            {name: round(value, DECIMALS) for name, value in scores.metrics.items()},
+            {
+                n: (round(low, DECIMALS), round(high, DECIMALS))
+                for n, (low, high) in scores.interval.items()
+            },
+            predict_seconds=round(seconds, 2),
+        )
+        values = {n: [100 * each for each in own] for n, own in scores.per_example.items()}
+        values["exact_clean"] = [
+            float("nan") if example.y in outputs else value
+            for example, value in zip(asked, values["exact"], strict=True)
+        ]
+        # every question stands for itself when they are drawn again
+        return Measured(row, values, [str(at) for at in range(len(asked))])
+
+    def alone(self, retriever_name: str, setting: str) -> Measured:
+        """A retriever, its first prototype's output as the answer."""
+        retriever, seconds = self.retriever(retriever_name)
+        measured = self.measure(retriever_name, setting, retriever, VerbatimEditor())
+        row = replace(measured.row, train_seconds=round(seconds, 1))
+        return replace(measured, row=row)
+
+    def edited(
+        self, system: str, setting: str, retriever_name: str, settings: Settings
+    ) -> tuple[Measured, NeuralEditor]:
+        """What a trained editor answers, and the editor."""
+        retriever, fitting = self.retriever(retriever_name)
+        settings = merged(self.options.settings.get("editor", {}), settings)
+        editor, training = self.editor(f"{system} {setting}", retriever, settings)
+        config = editor_config(
+            len(self.questions.train), replace(self.options, settings={"editor": settings})
+        )
+        measured = self.measure(system, setting, retriever, editor)
+        row = replace(
+            measured.row,
+            train_seconds=round(fitting + training, 1),
+            parameters=sum(each.numel() for each in editor.network.parameters()),
+            config={
+                "retriever": retriever_name,
+                **values_of(config),
+                "numbering": values_of(editor.numbering.config),
+            },
+        )
+        return replace(measured, row=row), editor
+
+
+def _file(name: str) -> str:
+    return "".join(each if each.isalnum() else "-" for each in name)
+
+
+def system_rows(bench: Bench) -> Iterator[Measured]:
+    """Retrieve+Edit and Seq2Seq, both with the default settings."""
+    setting = bench.questions.setting
+    yield bench.edited("retrieve+edit", setting, DEFAULT_RETRIEVER, {})[0]
+    yield bench.edited("seq2seq", setting, "none", {})[0]
+
+
+def paper_rows(bench: Bench) -> Iterator[Measured]:
+    """Both with the paper's LSTMs at their published size and steps."""
+    setting, settings = bench.questions.setting, values_of(paper_config())
+    settings["training"] = {**settings["training"], "seed": bench.options.seed}
+    yield bench.edited("retrieve+edit (paper)", setting, "task", settings)[0]
+    yield bench.edited("seq2seq (paper)", setting, "none", settings)[0]

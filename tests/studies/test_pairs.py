@@ -1,0 +1,150 @@
+"""The study of other kinds of pairs: every system becomes a row, and the default is compared."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from redraft.cli.app import app
+from redraft.fitting import FitOptions
+from redraft.studies.answers import Bench, Questions
+from redraft.studies.pairs import (
+    KINDS,
+    MEASURES,
+    METRICS,
+    compared_rows,
+    measured_rows,
+    read_questions,
+    tables,
+)
+from redraft.studies.results import Row, write_results
+from tests.studies.test_hearthstone import TINY
+
+SYSTEMS = ["bm25", "retrieve+edit", "seq2seq"]
+
+
+@pytest.fixture(scope="module")
+def questions() -> Questions:
+    whole = read_questions("queries", "dev")
+    return replace(whole, train=whole.train[:24], asked=whole.asked[:4])
+
+
+def bench_of(questions: Questions, folder: Path, seed: int = 0) -> Bench:
+    return Bench(questions, FitOptions(TINY, seed=seed), folder)
+
+
+def test_every_system_is_measured_and_the_default_compared_with_each(
+    questions: Questions, tmp_path: Path
+) -> None:
+    rows: list[Row] = []
+    for seed in (0, 1):
+        bench = bench_of(questions, tmp_path / "runs", seed)
+        rows += measured_rows(bench, "systems", tmp_path / "runs" / "dev")
+    assert [row.system for row in rows] == 2 * SYSTEMS
+    for row in rows:
+        assert (row.setting, row.split, row.n) == ("queries", "dev", 4)
+        assert set(METRICS) <= set(row.metrics)
+        assert "parses" not in row.metrics  # SQL is no Python
+    edited, alone = rows[1:3]
+    assert edited.config["retriever"] == "bm25"
+    assert alone.config["numbering"]["prototypes"] == 0
+    for table in ("training", "decoding", "augmentation"):
+        assert edited.config[table] == alone.config[table]
+
+    compared = list(compared_rows(tmp_path / "runs" / "dev"))
+    assert [row.system for row in compared] == ["retrieve+edit − bm25", "retrieve+edit − seq2seq"]
+    for row, other in zip(compared, ("bm25", "seq2seq"), strict=True):
+        assert row.config["seeds"] == [0, 1]
+        assert set(row.metrics) == set(row.interval) == set(METRICS)
+        ours, theirs = (mean(rows, system, "bleu_yin") for system in ("retrieve+edit", other))
+        assert row.metrics["bleu_yin"] == pytest.approx(ours - theirs, abs=0.02)
+        low, high = row.interval["bleu_yin"]
+        assert low <= row.metrics["bleu_yin"] <= high
+    assert_tables_show([*rows, *compared], tmp_path)
+
+
+def mean(rows: list[Row], system: str, metric: str) -> float:
+    found = [row.metrics[metric] for row in rows if row.system == system]
+    return sum(found) / len(found)
+
+
+def assert_tables_show(rows: list[Row], folder: Path) -> None:
+    """Whether each row is in one table, and none is in that of another kind."""
+    written = write_results(folder / "results.json", "pairs", rows)
+    assert "Infinity" not in (folder / "results.json").read_text()
+    shown = {mark: table.markdown(written) for mark, table in tables(list(KINDS)).items()}
+    assert "| queries | retrieve+edit | 4 |" in shown["pairs queries, dev"]
+    assert " − " not in shown["pairs queries, dev"]
+    assert "| queries | retrieve+edit − bm25 | 4 |" in shown["pairs queries, dev, ahead"]
+    others = [mark for mark in shown if not mark.startswith("pairs queries, dev")]
+    assert len(others) == 6
+    assert not any("retrieve+edit" in shown[mark] for mark in others)
+
+
+def test_answers_of_dev_and_test_are_kept_apart_and_trained_once(
+    questions: Questions, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    for split in ("dev", "test"):
+        bench = bench_of(replace(questions, split=split), runs)
+        list(measured_rows(bench, "systems", runs / split))
+    logs = list(runs.rglob("editor/**/log.jsonl"))
+    assert len(logs) == 2  # of Retrieve+Edit and of Seq2Seq
+    assert all(len(log.read_text().splitlines()) == 2 for log in logs)
+    assert [row.split for row in compared_rows(runs / "test")] == ["test", "test"]
+
+
+def test_outputs_that_stand_in_train_are_not_counted_as_unseen(
+    questions: Questions, tmp_path: Path
+) -> None:
+    known = replace(questions, asked=[questions.train[0], *questions.asked])
+    measured = bench_of(known, tmp_path).alone("bm25", "queries")
+    assert measured.values["exact"][0] == 100.0
+    assert measured.row.metrics["exact"] == 20.0
+    assert measured.row.metrics["exact_clean"] == 0.0
+
+
+def test_the_command_takes_the_kinds_that_there_are() -> None:
+    from redraft.cli.experiment import Kind, Measure
+
+    assert [each.value for each in Kind] == list(KINDS)
+    assert set(MEASURES) < {each.value for each in Measure}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--measure", "ablations"), "cannot measure ablations; --measure is systems or paper"),
+        (("--split", "train"), "have no split 'train'; --split is dev or test"),
+    ],
+)
+def test_what_pairs_do_not_have_is_told_before_anything_is_trained(
+    arguments: tuple[str, str], reason: str, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, ["experiment", "pairs", "-o", str(tmp_path), *arguments])
+    assert done.exit_code != 0
+    assert reason in (done.stderr or str(done.exception))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_results_and_puts_tables_into_its_page(
+    questions: Questions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redraft.studies.pairs.read_questions", lambda *_: questions)
+    monkeypatch.setattr("redraft.fitting.FitOptions", partial(FitOptions, TINY))
+    page = tmp_path / "README.md"
+    page.write_text("<!-- table: pairs queries, dev, ahead -->\n<!-- end of table -->\n")
+    arguments = ["experiment", "pairs", "--kind", "queries", "--seeds", "1", "-o", str(tmp_path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    results: dict[str, Any] = json.loads((tmp_path / "results.json").read_text())
+    assert [row["system"] for row in results["rows"]] == [
+        *SYSTEMS,
+        "retrieve+edit − bm25",
+        "retrieve+edit − seq2seq",
+    ]
+    assert "| queries | retrieve+edit − seq2seq | 4 |" in page.read_text()
