@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from redraft.data.example import Example
+from redraft.editing.editor import Editor
 from redraft.fitting import FitOptions
+from redraft.retrieval.retriever import Retriever
 from redraft.studies.answers import Bench, Questions, paper_rows, system_rows
 from redraft.studies.hearthstone import (
     ABLATIONS,
@@ -18,7 +20,8 @@ from redraft.studies.hearthstone import (
     ablation_rows,
     retriever_rows,
 )
-from redraft.studies.results import markdown_table
+from redraft.studies.prototype_use import ADDED, HALF, adding_rows, given_rows
+from redraft.studies.results import Measured, markdown_table
 
 TINY: dict[str, Any] = {
     "retriever": {
@@ -119,3 +122,38 @@ def test_the_papers_networks_have_the_papers_sizes() -> None:
         assert settings["network"]["architecture"] == "lstm"
         assert settings["network"]["width"] == 256
         assert settings["training"]["steps"] == 3000
+
+
+def test_an_editor_is_given_other_prototypes_than_the_nearest(bench: Bench) -> None:
+    rows = {each.row.setting: each for each in given_rows(bench)}
+    best, other, nothing = rows.values()
+    assert list(rows) == [f"{SETTING}, {what} prototype" for what in ("the best", "any", "no")]
+    assert {each.row.system for each in rows.values()} == {"retrieve+edit"}
+    assert best.values["bleu_yin"] != nothing.values["bleu_yin"] != other.values["bleu_yin"]
+
+
+def test_the_half_that_was_not_trained_on_is_added_to_retrieve_from(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, set[str]]] = []
+    measure = Bench.measure
+
+    def listening(
+        self: Bench, system: str, setting: str, retriever: Retriever, editor: Editor
+    ) -> Measured:
+        asked.append((setting, {each.identity for each in retriever.examples}))
+        return measure(self, system, setting, retriever, editor)
+
+    monkeypatch.setattr(Bench, "measure", listening)
+    rows = [each.row for each in adding_rows(bench)]
+    assert [(row.system, row.setting) for row in rows] == [
+        ("retrieve+edit", f"{SETTING}, {HALF}"),
+        ("seq2seq", f"{SETTING}, {HALF}"),
+        ("retrieve+edit", f"{SETTING}, {ADDED}"),
+    ]
+    whole = {each.identity for each in bench.questions.train}
+    half = {each.identity for each in bench.questions.train[::2]}
+    assert dict(asked)[f"{SETTING}, {HALF}"] == half
+    assert asked[-1] == (f"{SETTING}, {ADDED}", whole)
+    # the weights are those of the half: nothing was trained for what was added
+    assert len(list((bench.folder or Path()).rglob("editor/**/log.jsonl"))) == 2

@@ -1,6 +1,6 @@
 """`redraft experiment`: a table, measured from the data on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -32,6 +32,8 @@ class Measure(str, Enum):
     SYSTEMS = "systems"
     PAPER = "paper"
     ABLATIONS = "ablations"
+    PROTOTYPES = "prototypes"
+    ADDING = "adding"
 
 
 class Kind(str, Enum):
@@ -83,7 +85,10 @@ def command(
     ] = True,
     measure: Annotated[
         list[Measure] | None,
-        typer.Option(help="The systems, the paper's LSTMs, ablations. [systems]"),
+        typer.Option(
+            help="The systems, the paper's LSTMs, ablations; hearthstone: other prototypes than "
+            "the nearest, and adding half of the cards. [systems]"
+        ),
     ] = None,
     size: Annotated[
         Size, typer.Option(help="autocomplete: some 5,000 functions to train on, or all.")
@@ -99,7 +104,8 @@ def command(
     """Measure an experiment and write its results.json and table.
 
     `hearthstone`: the paper's table. Retrieve+Edit, Seq2Seq and each retriever alone, beside the
-    published figures; with `--measure ablations`, what each part is worth.
+    published figures; with `--measure ablations`, what each part is worth; `prototypes`, what the
+    editor makes of better and worse ones; `adding`, what half of the cards bring without training.
 
     `autocomplete`: completion of Python functions in a project that nothing was trained on and
     across packages, beside what a user might pick instead; the packages are downloaded and mined.
@@ -207,6 +213,14 @@ def _compare(
             yield from paper_rows(comparison, FitOptions(observer=observer))
 
 
+def _refuse_measures(request: Request, name: str, known: Collection[str]) -> None:
+    """An error where an experiment cannot measure what is asked of it."""
+    for measure in request.measures:
+        if measure.value not in known:
+            message = f"{name} cannot measure {measure.value}; --measure is {' or '.join(known)}"
+            raise PairsError(message)
+
+
 def _hearthstone(request: Request) -> Study:
     from redraft.studies.hearthstone import METRICS, PUBLISHED
 
@@ -237,10 +251,7 @@ def _pairs(request: Request) -> Study:
 
     if request.split not in SPLITS:
         raise PairsError(f"pairs have no split {request.split!r}; --split is {' or '.join(SPLITS)}")
-    for measure in request.measures:
-        if measure.value not in MEASURES:
-            known = " or ".join(MEASURES)
-            raise PairsError(f"pairs cannot measure {measure.value}; --measure is {known}")
+    _refuse_measures(request, "pairs", MEASURES)
     shown = tables([each.value for each in request.kinds])
     return Study(_pairs_rows(request), (), request.out / "results.json", shown)
 
@@ -264,9 +275,10 @@ def _pairs_rows(request: Request) -> "Iterator[Row]":
 
 
 def _autocomplete(request: Request) -> Study:
-    from redraft.studies.autocomplete import PUBLISHED
+    from redraft.studies.autocomplete import MEASURES, PUBLISHED
     from redraft.studies.completion_tables import TABLES
 
+    _refuse_measures(request, "autocomplete", MEASURES)
     size = request.size.value
     folder = request.out if request.size is Size.SMALL else request.out / size
     tables = {f"autocomplete {size}, {name}": table for name, table in TABLES.items()}

@@ -12,12 +12,14 @@ from typing import Any
 
 from redraft.config import DEFAULT_RETRIEVER, merged, values_of
 from redraft.data.example import Example
+from redraft.editing.candidate import Candidate
 from redraft.editing.editor import Editor, VerbatimEditor
 from redraft.editing.neural_editor import NeuralEditor
 from redraft.evaluation.evaluation import Evaluation
 from redraft.evaluation.exact_match import Language
 from redraft.experiment import fit_model
 from redraft.fitting import FitOptions, Parts, editor_config, fit_editor
+from redraft.retrieval.prototype import Prototype
 from redraft.retrieval.retriever import Retriever
 from redraft.retrieve_and_edit import RetrieveAndEdit
 from redraft.studies.results import DECIMALS, Measured, Row
@@ -73,10 +75,28 @@ class Bench:
 
     def measure(self, system: str, setting: str, retriever: Retriever, editor: Editor) -> Measured:
         """The scores of a system's answers, and the figures of every question."""
-        asked = self.questions.asked
+        inputs = [each.x for each in self.questions.asked]
         started = time.monotonic()
-        predictions = RetrieveAndEdit(retriever, editor).predict([each.x for each in asked])
-        seconds = time.monotonic() - started
+        answers = RetrieveAndEdit(retriever, editor).predict(inputs)
+        return self._scored(system, setting, answers, time.monotonic() - started)
+
+    def given(
+        self, system: str, setting: str, editor: Editor, found: Sequence[Sequence[Prototype]]
+    ) -> Measured:
+        """The same with prototypes that no retriever found."""
+        inputs = [each.x for each in self.questions.asked]
+        started = time.monotonic()
+        answers = editor.edit(inputs, found)
+        return self._scored(system, setting, answers, time.monotonic() - started)
+
+    def _scored(
+        self,
+        system: str,
+        setting: str,
+        predictions: Sequence[Sequence[Candidate]],
+        seconds: float,
+    ) -> Measured:
+        asked = self.questions.asked
         outputs = {example.y for example in self.questions.train}
         scores = Evaluation.of(
             asked, predictions, train_outputs=outputs, language=self.questions.language

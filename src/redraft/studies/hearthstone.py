@@ -8,6 +8,7 @@ from typing import Any
 
 from redraft.config import DEFAULT_RETRIEVER
 from redraft.studies.answers import Bench, Settings, paper_rows, system_rows
+from redraft.studies.prototype_use import adding_rows, given_rows
 from redraft.studies.results import Measured
 
 SETTING = "hearthstone"
@@ -82,5 +83,7 @@ MEASURES: Mapping[str, Sequence[Callable[[Bench], Iterator[Measured]]]] = {
     "systems": (retriever_rows, system_rows),
     "paper": (paper_rows,),
     "ablations": (ablation_rows,),
+    "prototypes": (given_rows,),
+    "adding": (adding_rows,),
 }
 """What can be measured, by name."""
