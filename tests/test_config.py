@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redraft.config import build, read_toml, to_toml, values_of
+from redraft.config import build, merged, read_toml, to_toml, values_of
 from redraft.errors import ConfigError
 
 if sys.version_info >= (3, 11):
@@ -122,3 +122,14 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         read_toml(tmp_path)
     assert str(caught.value) == f"{tmp_path}: cannot be read (Is a directory); check the path"
+
+
+def test_settings_are_merged_table_by_table_and_the_last_one_counts() -> None:
+    one = {"training": {"steps": 3, "seed": 1}, "members": 1}
+    other = {"training": {"steps": 5}, "network": {"width": 8}, "members": 2}
+    assert merged(one, other) == {
+        "training": {"steps": 5, "seed": 1},
+        "network": {"width": 8},
+        "members": 2,
+    }
+    assert one == {"training": {"steps": 3, "seed": 1}, "members": 1}

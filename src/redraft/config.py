@@ -72,13 +72,14 @@ def _toml(value: str | bool | int | float) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def merged(*settings: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Tables of settings as one; of a setting that several have the last one counts."""
-    tables: dict[str, dict[str, Any]] = {}
+def merged(*settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings and tables of them as one; of a setting that several have the last one counts."""
+    found: dict[str, Any] = {}
     for given in settings:
-        for name, values in given.items():
-            tables.setdefault(name, {}).update(values)
-    return tables
+        for name, value in given.items():
+            is_table = isinstance(value, Mapping)
+            found[name] = {**found.get(name, {}), **value} if is_table else value
+    return found
 
 
 def values_of(config: Any) -> dict[str, Any]:
