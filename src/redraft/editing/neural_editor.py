@@ -118,7 +118,8 @@ class NeuralEditor(Editor):
     @property
     def syntax(self) -> Syntax:
         """What every output must be: what was given, or what the decoding names."""
-        return self.own_syntax or named_syntax(self.decoding.syntax)
+        named = named_syntax(self.decoding.syntax)
+        return named if self.own_syntax is None else self.own_syntax
 
     def wants(self, k: int) -> int:  # noqa: ARG002
         """As many prototypes as are read or looked up, however many candidates are asked for."""

@@ -48,7 +48,7 @@ class PythonSyntax:
             return _fault(text) in (None, _UNFINISHED)
         # a backslash takes the end of the line away: what is left to complain of is the text
         fault = _fault(text + "\\\n")
-        if fault is not None and fault.startswith("unterminated string literal"):
+        if fault is not None and fault.startswith("unterminated"):  # a string, also a formatted one
             fault = _fault_of_open_string(text)
         return fault in (None, _UNFINISHED)
 
