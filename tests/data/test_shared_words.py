@@ -53,6 +53,12 @@ def test_a_word_that_is_known_or_read_stays_whole() -> None:
     assert "".join(written("drawer")).replace("##", "") == "drawer"
 
 
+def test_words_that_came_apart_keep_the_space_between_them() -> None:
+    numbering = EditNumbering.learn(EVERY_CHARACTER, SPELLING)
+    (edit,) = numbering.number([["x"]], [[]], numbering.tokenize_output("1_ 1 _1 = 1_"))
+    assert detokenize(numbering.words(edit.target[1:-1], edit.unknown)) == "1_ 1 _1 = 1_"
+
+
 def test_without_pieces_nothing_is_spelled() -> None:
     numbering = EditNumbering.learn(EVERY_CHARACTER, EditNumberingConfig())
     (edit,) = numbering.number([["x"]], [[]], ["DrawOne"])
@@ -65,7 +71,7 @@ def test_parts_are_no_words_and_pieces_no_parts(counts: dict[str, int]) -> None:
     found = spelling(counts, written, 1000)
     assert not written & found.keys()
     assert len(found) == len(set(found))
-    assert all(is_word(each) for each in found if each != JOIN)
+    assert all(is_word(each) for each in found if each not in (JOIN, " "))
 
 
 @given(st.lists(st.sampled_from(["a", "##b", "##_1", "=", " ", "\n", JOIN, "c"])))

@@ -21,7 +21,7 @@ from redraft.data.numbering import tokens_of
 from redraft.data.pieces import segment
 from redraft.data.sequences import Sequences
 from redraft.data.shared_words import SharedWords, spelling
-from redraft.data.tokenizer import Tokenizer, split_identifier
+from redraft.data.tokenizer import Tokenizer, spell, split_identifier
 from redraft.data.vocabulary import END_NUMBER, START_NUMBER, UNKNOWN_NUMBER, Vocabulary
 from redraft.errors import ConfigError
 
@@ -212,11 +212,15 @@ class EditNumbering:
             return number in read or (number < self.written and number != UNKNOWN_NUMBER)
 
         spelled: list[str] = []
+        left = ""
         for token in output:
-            parts = [token] if comes_out(token) else _PARTS.tokenize(token)
-            for part in parts:
-                pieces = None if comes_out(part) else segment(part, self._writable)
-                spelled += pieces or [part]
+            pieces: list[str] = []
+            for part in [token] if comes_out(token) else _PARTS.tokenize(token):
+                pieces += (not comes_out(part) and segment(part, self._writable)) or [part]
+            if left and _has_space(left, token) and not _has_space(spelled[-1], pieces[0]):
+                spelled.append(" ")  # a word that came apart has underscores alone at its end
+            spelled += pieces
+            left = token
         return spelled
 
     @cached_property
@@ -269,6 +273,10 @@ class EditNumbering:
         """The numbering that was saved: its vocabulary, and its settings as they were read."""
         config = build(EditNumberingConfig, described["config"], where=where)
         return cls(Vocabulary.load(vocabulary), described["written"], described["fields"], config)
+
+
+def _has_space(left: str, right: str) -> bool:
+    return spell([left, right])[1] == f" {right}"
 
 
 class _Numbers:

@@ -50,5 +50,5 @@ def spelling(counts: Mapping[str, int], written: Collection[str], pieces: int) -
     rest = Counter(part for word in lost for part in split_identifier(word) if part not in known)
     characters = sorted({character for word in counts if is_word(word) for character in word})
     single = [mark + character for mark in ("", CONTINUED) for character in characters]
-    learned = [JOIN, *single, *learn_pieces(rest, pieces)]
+    learned = [JOIN, " ", *single, *learn_pieces(rest, pieces)]
     return {**shared, **{piece: 1 for piece in learned if piece not in known}}
