@@ -1,8 +1,19 @@
 """Fitting: what is held out, what it is used for, and where it ends up."""
 
+import pytest
+
 from redraft import Example, RetrieveAndEdit
 from redraft.editing.neural_editor import NeuralEditor
-from redraft.fitting import FitOptions, Parts, after_retriever, editor_config, retriever_config
+from redraft.errors import ConfigError
+from redraft.fitting import (
+    FitOptions,
+    Parts,
+    after_retriever,
+    editor_config,
+    prototype_source,
+    retriever_config,
+)
+from redraft.retrieval.lexical import LexicalRetriever
 from redraft.training.loop import Report
 from tests.greetings import NAMES, greeting, settings
 
@@ -79,3 +90,23 @@ def test_a_model_without_a_retriever_reads_no_prototype() -> None:
     assert isinstance(model.editor, NeuralEditor)
     assert model.editor.numbering.roles == 1
     assert model.predict_one("greet Ada").prototype is None
+
+
+def drawn_without(absent: float, examples: list[Example]) -> int:
+    options = FitOptions({"editor": {"prototypes": {"absent": absent}}})
+    config = editor_config(len(examples), options)
+    source = prototype_source(LexicalRetriever.build(examples), examples, config)
+    return source.draw(range(len(examples)), seed=0).count([])
+
+
+def test_a_share_of_examples_is_trained_without_prototypes() -> None:
+    assert drawn_without(0.0, GREETINGS) == 0
+    assert 0 < drawn_without(0.5, GREETINGS) < len(GREETINGS)
+    assert drawn_without(0.9, GREETINGS) > drawn_without(0.1, GREETINGS)
+
+
+def test_shares_that_are_none_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"across is 0\.1 and absent 0\.95; make them shares"):
+        drawn_without(0.95, GREETINGS)
+    with pytest.raises(ConfigError, match="absent -1"):
+        drawn_without(-1, GREETINGS)

@@ -195,23 +195,26 @@ def prototype_source(
     def nearest(find: Find) -> TopPrototypes:
         return TopPrototypes(find, top=prototypes.top, count=count)
 
+    def everything() -> PrototypeSource:
+        if (
+            prototypes.has_noise
+            and isinstance(retriever, LearnedRetriever)
+            and isinstance(retriever.encoder, DirectionEncoder)
+        ):
+            return NoisyPrototypes(retriever, retriever.encoder, train, count=count)
+        return nearest(everywhere(retriever, train))
+
+    present: list[tuple[float, PrototypeSource]]
     if count_projects(train, prototypes.project) > 1:
         own = in_project(retriever, train, prototypes.project)
         others = across_projects(retriever, train, prototypes.project)
-        return MixedPrototypes(
-            [
-                (1 - prototypes.across - prototypes.absent, nearest(own)),
-                (prototypes.across, nearest(others)),
-                (prototypes.absent, NoPrototypes()),
-            ]
-        )
-    if (
-        prototypes.has_noise
-        and isinstance(retriever, LearnedRetriever)
-        and isinstance(retriever.encoder, DirectionEncoder)
-    ):
-        return NoisyPrototypes(retriever, retriever.encoder, train, count=count)
-    return nearest(everywhere(retriever, train))
+        present = [
+            (1 - prototypes.across - prototypes.absent, nearest(own)),
+            (prototypes.across, nearest(others)),
+        ]
+    else:
+        present = [(1 - prototypes.absent, everything())]
+    return MixedPrototypes([*present, (prototypes.absent, NoPrototypes())])
 
 
 def calibrate(model: RetrieveAndEdit, dev: Sequence[Example]) -> Confidence | None:
