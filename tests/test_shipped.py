@@ -107,7 +107,7 @@ def test_tables_in_pages_are_those_of_the_results(name: str) -> None:
         assert f"<!-- table: {name} -->\n{table}<!-- end of table -->" in page.read_text()
 
 
-@pytest.mark.parametrize("size", ["small"])
+@pytest.mark.parametrize("size", ["small", "full"])
 def test_tables_of_the_autocomplete_page_are_those_of_the_results(size: str) -> None:
     from redraft.studies.completion_tables import TABLES
 
@@ -120,6 +120,8 @@ def test_tables_of_the_autocomplete_page_are_those_of_the_results(size: str) -> 
     for name in shown:
         mark = f"<!-- table: autocomplete {size}, {name} -->"
         assert f"{mark}\n{TABLES[name].markdown(rows)}<!-- end of table -->" in page
+        brief = TABLES[name].markdown(rows, is_brief=True)
+        assert f"{mark}\n{brief}<!-- end of table -->" in README or mark not in README
 
 
 def test_tables_of_the_pairs_page_are_those_of_the_results() -> None:
