@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from redraft.retrieve_and_edit import RetrieveAndEdit
     from redraft.serving.client import Client as Client
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "Candidate",

@@ -74,7 +74,8 @@ def difference_rows(
         place, _, changed = setting.partition(", ")
         if (system, changed) != (DEFAULT, ""):
             pairs = _pairs(groups.get((DEFAULT, place), {}), others)
-            yield from _difference(f"{DEFAULT} − {changed or system}", place, pairs, metrics)
+            other = ", ".join(name for name in (system, changed) if name not in (DEFAULT, ""))
+            yield from _difference(f"{DEFAULT} − {other}", place, pairs, metrics)
         for first, second in OTHER_PAIRS:
             if system == second:
                 pairs = _pairs(groups.get((first, setting), {}), others)
