@@ -64,13 +64,15 @@ class Tokens:
 class EditNumbers:
     """One edit example: the sequences that are read, the one that is written, unknown words.
 
-    The cached outputs are those that are looked up and not read.
+    The cached outputs are those that are looked up and not read; the remembered examples those
+    that are read as if they were written.
     """
 
     sources: list[list[int]]
     target: list[int]
     unknown: list[str]
     cached: list[list[int]] = field(default_factory=list)
+    remembered: "list[EditNumbers]" = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -185,21 +187,36 @@ class EditNumbering:
         *,
         hidden: Collection[str] = (),
         cached: Sequence[Sequence[str]] = (),
+        remembered: Sequence[Sequence[Tokens]] = (),
     ) -> list[EditNumbers]:
         """An edit example for each group of prototypes of an input; all name unknown words alike.
 
-        Hidden words count as unknown: what is often copied in training must be copied.
+        Hidden words count as unknown: what is often copied in training must be copied. A remembered
+        example comes before its own prototypes.
         """
         numbers = _Numbers(self.vocabulary, hidden)
         read = [[*numbers.all(field), END_NUMBER] for field in x]
         sources = [read + self._prototype_sources(group, numbers) for group in groups]
         # the output comes last: a draft numbers its new words when all others have their numbers
         looked_up = [[*numbers.all(each[:LONGEST_OUTPUT]), END_NUMBER] for each in cached]
+        like = [self._remembered(example, own, numbers) for example, *own in remembered]
+        target = self._target(output, numbers, sources)
+        unknown = list(numbers.unknown)
+        return [EditNumbers(each, target, unknown, looked_up, like) for each in sources]
+
+    def _remembered(
+        self, example: Tokens, prototypes: Sequence[Tokens], numbers: "_Numbers"
+    ) -> EditNumbers:
+        read = [[*numbers.all(field), END_NUMBER] for field in example.fields]
+        sources = read + self._prototype_sources(prototypes, numbers)
+        return EditNumbers(sources, self._target(example.output, numbers, [sources]), [])
+
+    def _target(
+        self, output: Sequence[str], numbers: "_Numbers", sources: Sequence[Sequence[list[int]]]
+    ) -> list[int]:
         spelled = self._spelled(output, numbers, sources) if self.config.pieces else output
         cut = spelled[:LONGEST_OUTPUT]
-        target = [START_NUMBER, *numbers.all(cut), *[END_NUMBER] * (len(cut) == len(spelled))]
-        unknown = list(numbers.unknown)
-        return [EditNumbers(each, target, unknown, looked_up) for each in sources]
+        return [START_NUMBER, *numbers.all(cut), *[END_NUMBER] * (len(cut) == len(spelled))]
 
     def _spelled(
         self, output: Sequence[str], numbers: "_Numbers", sources: Sequence[Sequence[list[int]]]

@@ -1,7 +1,7 @@
 """Why an output came out: the prototype that it was made from, and the origin of each token."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,7 +15,9 @@ from redraft.editing.candidate import Candidate
 from redraft.editing.confidence import features_of
 from redraft.editing.provenance import Origin, TracedToken
 from redraft.editing.question import Question
+from redraft.editing.remembering import remember, trace
 from redraft.models.ngram_cache import evidence_of
+from redraft.models.state_cache import Remembered
 from redraft.retrieval.prototype import Prototype
 
 if TYPE_CHECKING:
@@ -26,49 +28,67 @@ Found = tuple[Question, Sequence[Hypothesis]]
 _LEAST_LIKELY = -100.0
 
 
+@dataclass(frozen=True)
+class _Made:
+    """How an output came about."""
+
+    best: int  # the group that made it likeliest
+    chances: Tensor  # (T, O), logs: written, copied from each source, remembered, looked up
+    remembered: list[float]  # how many tokens each remembered example gave
+
+
 def explain(editor: "NeuralEditor", found: Sequence[Found]) -> list[list[Candidate]]:
     """Candidates of what was found for each question, no two with the same output."""
-    pairs = [(question, each) for question, hypotheses in found for each in hypotheses]
-    origins = iter(_origins(editor, pairs) if pairs else [])
+    made = iter(_made(editor, found) if any(hypotheses for _, hypotheses in found) else [])
     answers = []
     for question, hypotheses in found:
         candidates: dict[str, Candidate] = {}
         for hypothesis in hypotheses:
-            best, chances = next(origins)
-            candidate = _candidate(editor, question, hypothesis, best, chances)
+            candidate = _candidate(editor, question, hypothesis, next(made))
             candidates.setdefault(candidate.output, candidate)
         answers.append(list(candidates.values()))
     return answers
 
 
-def _origins(
-    editor: "NeuralEditor", pairs: Sequence[tuple[Question, Hypothesis]]
-) -> list[tuple[int, Tensor]]:
-    """Of each output the group that made it likeliest, and logs of each origin's chance (T, O).
-
-    The origins: written, copied from each source, looked up.
-    """
+def _made(editor: "NeuralEditor", found: Sequence[Found]) -> list[_Made]:
+    """How each output of each question came about."""
+    pairs = [(question, each) for question, hypotheses in found for each in hypotheses]
     rows = [
         replace(edit, target=[START_NUMBER, *hypothesis.tokens])
         for question, hypothesis in pairs
         for edit in question.edits
     ]
     batch = editor.batch(rows)
-    edited = editor.network.origins(batch)  # (rows, T, 1+R)
+    traced = trace(editor, batch, _remembered(editor, found))
+    # of what is not remembered
+    edited = editor.network.origins(batch) + (-traced.share[:, :, None]).log1p()  # (rows, T, 1+R)
+    chances = torch.cat([edited, traced.chances.log()[:, :, None]], 2)
     # a word that no group has, only the cache: beside it the other words must still count
-    likely = edited.logsumexp(2).clamp(min=_LEAST_LIKELY)
+    likely = chances.logsumexp(2).clamp(min=_LEAST_LIKELY)
     likelihoods = (likely * batch.target.mask[:, 1:]).sum(1).tolist()
     looked_up, share = _looked_up(editor, pairs)
-    found, at = [], 0
+    made, at = [], 0
     for row, (question, _) in enumerate(pairs):
         weights = question.log_weights
         joint = [likelihoods[at + each] + weight for each, weight in enumerate(weights)]
         best = joint.index(max(joint))
-        chances = edited[at + best] + (-share[row, : edited.shape[1], None]).log1p()
-        lookups = looked_up[row, : edited.shape[1], None]
-        found.append((best, torch.cat([chances, lookups], 1)))
+        others = chances[at + best] + (-share[row, : chances.shape[1], None]).log1p()
+        lookups = looked_up[row, : chances.shape[1], None]
+        amounts = traced.amounts[at + best].tolist()
+        made.append(_Made(best, torch.cat([others, lookups], 1), amounts))
         at += len(weights)
-    return found
+    return made
+
+
+def _remembered(editor: "NeuralEditor", found: Sequence[Found]) -> Remembered:
+    """What is remembered for each edit example of each output."""
+    owners = [
+        row
+        for row, (question, hypotheses) in enumerate(found)
+        for _ in range(len(hypotheses) * len(question.edits))
+    ]
+    remembered = remember(editor, [question for question, _ in found])
+    return remembered.select(torch.tensor(owners, device=remembered.ids.device))
 
 
 def _looked_up(
@@ -94,17 +114,16 @@ def _looked_up(
 
 
 def _candidate(
-    editor: "NeuralEditor", question: Question, hypothesis: Hypothesis, best: int, chances: Tensor
+    editor: "NeuralEditor", question: Question, hypothesis: Hypothesis, made: _Made
 ) -> Candidate:
     numbers = [each for each in hypothesis.tokens if each != END_NUMBER]
     texts = spell(editor.numbering.words(numbers, question.unknown))
-    chances = chances[: len(texts)]
     names = _names(editor.numbering)
-    origins = chances.argmax(1).tolist()
+    origins = made.chances[: len(texts)].argmax(1).tolist()
     candidate = Candidate(
         "".join(texts),
         hypothesis.score,
-        _prototype(editor.numbering, question, best, chances),
+        _prototype(editor.numbering, question, made, len(texts)),
         log_prob=hypothesis.log_prob,
         provenance=tuple(
             TracedToken(text, names[origin]) for text, origin in zip(texts, origins, strict=True)
@@ -117,25 +136,28 @@ def _candidate(
 
 
 def _names(numbering: EditNumbering) -> list[Origin]:
-    """What each origin is called; what is looked up stands in an example that was retrieved."""
+    """What each origin is called; what is remembered or looked up stands in a retrieved example."""
     roles = range(numbering.roles)
     copied = ["input" if numbering.prototype_of(role) is None else "prototype" for role in roles]
-    return ["generated", *copied, "prototype"]  # type: ignore[list-item]
+    return ["generated", *copied, "prototype", "prototype"]  # type: ignore[list-item]
 
 
 def _prototype(
-    numbering: EditNumbering, question: Question, best: int, chances: Tensor
+    numbering: EditNumbering, question: Question, made: _Made, length: int
 ) -> Prototype | None:
-    """The prototype of the best group that most was copied from."""
-    group = question.groups[best]
-    if not group:
+    """The one that most tokens came from: of the best group, or remembered."""
+    group = question.groups[made.best]
+    sources = [*group, *question.remembered]
+    if not sources:
         return next(iter(question.cached), None)
-    copied = [0.0] * len(group)
-    for role, amount in enumerate(chances[:, 1:-1].exp().sum(0).tolist()):
+    amounts: dict[str, float] = {each.example.identity: 0.0 for each in sources}
+    for role, amount in enumerate(made.chances[:length, 1:-2].exp().sum(0).tolist()):
         owner = numbering.prototype_of(role)
         if owner is not None and owner < len(group):
-            copied[owner] += amount
-    return group[copied.index(max(copied))]
+            amounts[group[owner].example.identity] += amount
+    for source, amount in zip(question.remembered, made.remembered, strict=False):
+        amounts[source.example.identity] += amount
+    return max(sources, key=lambda each: amounts[each.example.identity])
 
 
 def features_of_candidate(candidate: Candidate) -> list[float]:

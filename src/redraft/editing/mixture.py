@@ -2,7 +2,8 @@
 
 After a prefix each prototype weighs p_ret times the likelihood that it gave the prefix. The
 tokens' mixtures then multiply to the mixture of whole sequences: one walk serves completion and
-prediction, and its log-probabilities are those of the sum. An n-gram cache is one expert more.
+prediction, and its log-probabilities are those of the sum. Each prototype's words are mixed with
+those that followed like states before; an n-gram cache is one expert more.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from redraft.data.edit_numbers import Places
 from redraft.data.vocabulary import UNKNOWN_NUMBER
 from redraft.models.ensemble import EditDistribution
 from redraft.models.ngram_cache import CacheState, NoCache
+from redraft.models.state_cache import NoStateCache, Remembered
 
 
 @dataclass(frozen=True)
@@ -26,19 +28,36 @@ class MixtureState:
     weights: Tensor  # (R, P), logarithms, normalised
     coming: Tensor  # (R, P, W), what each expects next; empty before anything was read
     cache: CacheState
+    remembered: Remembered
 
 
 class Mixture:
     """A walk over the outputs of an input, its prototypes mixed."""
 
-    def __init__(self, network: EditDistribution, cache: NoCache) -> None:
+    def __init__(
+        self, network: EditDistribution, cache: NoCache, state_cache: NoStateCache
+    ) -> None:
         self.network = network
         self.cache = cache
+        self.state_cache = state_cache
 
-    def start(self, state: Any, weights: Tensor, places: Places) -> MixtureState:
-        """The state before the first token; weights (R, P) are the logarithms of p_ret."""
-        nothing = weights.new_zeros(*weights.shape, 0)
-        return MixtureState(state, weights.log_softmax(1), nothing, self.cache.begin(places))
+    def start(
+        self, state: Any, weights: Tensor, places: Places, remembered: Remembered
+    ) -> MixtureState:
+        """The state before the first token; weights (R, P) are the logarithms of p_ret.
+
+        What is remembered is that of each row, whatever its prototype.
+        """
+        rows, count = weights.shape
+        nothing = weights.new_zeros(rows, count, 0)
+        repeated = torch.arange(rows, device=weights.device).repeat_interleave(count)
+        return MixtureState(
+            state,
+            weights.log_softmax(1),
+            nothing,
+            self.cache.begin(places),
+            remembered.select(repeated) if count > 1 else remembered,
+        )
 
     def advance(self, state: MixtureState, tokens: Tensor) -> tuple[Tensor, MixtureState]:
         """Read tokens (R, T): log-probabilities of the next one (R, W), and the state."""
@@ -52,13 +71,18 @@ class Mixture:
         repeated = tokens.repeat_interleave(count, 0)
         read, after = self.network.read(state.network, repeated)
         if count == 1:
-            expected = self.network.next_tokens(read.last(), after)[:, 0]
+            expected = self._expect(read.last(), after, state.remembered)[:, 0]
             return expected, replace(state, network=after)
-        each = self.network.next_tokens(read, after).view(rows, count, tokens.shape[1], -1)
+        each = self._expect(read, after, state.remembered)
+        each = each.view(rows, count, tokens.shape[1], -1)
         weights = self._weigh(state, each, tokens)
         coming = each[:, :, -1]
         mixed = (weights[:, :, None] + coming).logsumexp(1)
         return mixed, replace(state, network=after, weights=weights, coming=coming)
+
+    def _expect(self, read: Any, after: Any, remembered: Remembered) -> Tensor:
+        """What each prototype expects after each token that was read: (R * P, T, W)."""
+        return self.state_cache.mix(self.network.next_tokens(read, after), read.states, remembered)
 
     def follow(self, state: MixtureState, tokens: Tensor) -> Iterator[tuple[Tensor, CacheState]]:
         """After each of the tokens (R, T): what the prototypes expect (R, W), and the cache."""
@@ -70,7 +94,7 @@ class Mixture:
     def _expect_each(self, state: MixtureState, tokens: Tensor) -> Iterator[Tensor]:
         if state.weights.shape[1] == 1:  # all positions at once
             read, after = self.network.read(state.network, tokens)
-            yield from self.network.next_tokens(read, after).unbind(1)
+            yield from self._expect(read, after, state.remembered).unbind(1)
             return
         for at in range(tokens.shape[1]):
             expected, state = self.edit(state, tokens[:, at : at + 1])
@@ -96,6 +120,7 @@ class Mixture:
             state.weights[rows],
             state.coming[rows],
             state.cache.select(rows),
+            state.remembered.select(inner),
         )
 
 

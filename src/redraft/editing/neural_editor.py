@@ -24,10 +24,12 @@ from redraft.editing.explanation import explain
 from redraft.editing.mixture import Mixture, MixtureState
 from redraft.editing.neural_draft import BARRED, SPARE, NeuralDraft, Words
 from redraft.editing.question import Question
+from redraft.editing.remembering import remember
 from redraft.editing.syntax import AnySyntax, Syntax, named_syntax
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
 from redraft.models.ensemble import EditDistribution, Ensemble
 from redraft.models.ngram_cache import NgramCache, NoCache
+from redraft.models.state_cache import NoStateCache, StateCache
 from redraft.retrieval.prototype import Prototype
 
 BATCH = 32
@@ -45,15 +47,17 @@ class DecodingConfig:
     """How an output is searched for, and what it is mixed from.
 
     `prototypes`: how many distributions are mixed, each of another prototype, or of as many as are
-    read at once. `cached`: in how many of the nearest outputs the last words are looked up. A
-    `max_length` of 0 is set by training: somewhat more than the longest output. `syntax`: what
-    every output must be: any, python or json.
+    read at once. `remembered`: how many of the nearest examples are read as if they were written, so
+    that what followed in a like state is foreseen. `cached`: in how many of the nearest outputs the
+    last words are looked up. A `max_length` of 0 is set by training: somewhat more than the longest
+    output. `syntax`: what every output must be: any, python or json.
     """
 
     beam_size: int = 5
     length_penalty: float = 1.0
     max_length: int = 0
     prototypes: int = 1
+    remembered: int = 0
     cached: int = 0
     syntax: str = "any"
 
@@ -72,6 +76,7 @@ class NeuralEditor(Editor):
     decoding: DecodingConfig
     confidence: Confidence | None = None
     cache: NgramCache | None = None
+    state_cache: StateCache | None = None
     own_syntax: Syntax | None = None
     _tokenized: dict[str, Tokens] = field(default_factory=dict, init=False, repr=False)
 
@@ -111,6 +116,10 @@ class NeuralEditor(Editor):
         """The same editor that looks up what followed the same words in other outputs."""
         return replace(self, cache=cache)
 
+    def with_state_cache(self, state_cache: StateCache | None) -> "NeuralEditor":
+        """The same editor that looks up what followed like states in other examples."""
+        return replace(self, state_cache=state_cache)
+
     def with_syntax(self, syntax: Syntax) -> "NeuralEditor":
         """The same editor whose outputs are all valid; a syntax of your own is not saved."""
         return replace(self, own_syntax=syntax)
@@ -124,7 +133,8 @@ class NeuralEditor(Editor):
     def wants(self, k: int) -> int:  # noqa: ARG002
         """As many prototypes as are read or looked up, however many candidates are asked for."""
         read = self.decoding.prototypes * self.numbering.config.prototypes
-        return max(read, self.decoding.cached if self.cache else 0)
+        cached = self.decoding.cached if self.cache else 0
+        return max(read, cached, self.decoding.remembered if self.state_cache else 0)
 
     def batch(self, rows: Sequence[EditNumbers]) -> EditBatch:
         """Edit examples as tensors on the network's device."""
@@ -162,14 +172,20 @@ class NeuralEditor(Editor):
         read = found[: size * decoding.prototypes]
         groups = [read[at : at + size] for at in range(0, len(read), size or 1)] or [[]]
         cached = found[: decoding.cached] if self.cache else []
+        remembered = found[: decoding.remembered] if self.state_cache else []
         edits = numbering.number(
             numbering.tokenize_input(x),
             [[self._tokens(each) for each in group] for group in groups],
             output,
             cached=[self._tokens(each).output for each in cached],
+            remembered=[
+                [self._tokens(each) for each in _with_prototypes(remembered, rank, size)]
+                for rank in range(len(remembered))
+            ],
         )
         unknown = [*edits[0].unknown, *[""] * spare]
-        return Question(groups, cached, [replace(each, unknown=unknown) for each in edits])
+        edits = [replace(each, unknown=unknown) for each in edits]
+        return Question(groups, cached, remembered, edits)
 
     def _tokens(self, prototype: Prototype) -> Tokens:
         """The tokens of a prototype, kept: the nearest examples are asked for again and again."""
@@ -240,11 +256,12 @@ class NeuralEditor(Editor):
             missing = count - len(question.edits)
             rows += question.edits + question.edits[:1] * missing
             weights.append(question.log_weights + [-math.inf] * missing)
-        walk = Mixture(self.network, self.cache or NoCache())
+        walk = Mixture(self.network, self.cache or NoCache(), self.state_cache or NoStateCache())
         state = self.network.encode(self.batch(rows), generator=None)
         device = self.network.device
         places = self.numbering.places([question.edits[0] for question in questions]).to(device)
-        return walk, walk.start(state, torch.tensor(weights, device=device), places)
+        log_weights = torch.tensor(weights, device=device)
+        return walk, walk.start(state, log_weights, places, remember(self, questions))
 
     @torch.inference_mode()
     def begin(self, x: Input, prototypes: Sequence[Prototype]) -> NeuralDraft:
@@ -268,6 +285,8 @@ class NeuralEditor(Editor):
             self.confidence.save(folder / "confidence.json")
         if self.cache:
             save_file(self.cache.state_dict(), folder / "cache.safetensors")
+        if self.state_cache:
+            save_file(self.state_cache.state_dict(), folder / "state_cache.safetensors")
 
     @classmethod
     def load(cls, artifact: Artifact) -> "NeuralEditor":
@@ -289,9 +308,19 @@ class NeuralEditor(Editor):
             cache = NgramCache()
             cache.load_state_dict(load_file(artifact.path("cache.safetensors")))
             editor = editor.with_cache(cache)
+        if "state_cache.safetensors" in artifact.files:
+            state_cache = StateCache()
+            state_cache.load_state_dict(load_file(artifact.path("state_cache.safetensors")))
+            editor = editor.with_state_cache(state_cache)
         if "confidence.json" not in artifact.files:
             return editor
         return editor.with_confidence(Confidence.load(artifact.path("confidence.json")))
+
+
+def _with_prototypes(nearest: Sequence[Prototype], rank: int, count: int) -> list[Prototype]:
+    """One of the nearest, then its own prototypes: the first of the others."""
+    others = [*nearest[:rank], *nearest[rank + 1 :]]
+    return [nearest[rank], *others[:count]]
 
 
 def _length(question: Question) -> int:

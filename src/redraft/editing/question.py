@@ -12,11 +12,13 @@ from redraft.retrieval.prototype import Prototype
 class Question:
     """The groups of prototypes that are read side by side, and the edit example of each group.
 
-    The words of the cached prototypes are looked up.
+    The words of the cached prototypes are looked up; the remembered ones are read as if they were
+    written, and looked up by the states that their words followed.
     """
 
     groups: Sequence[Sequence[Prototype]]
     cached: Sequence[Prototype]
+    remembered: Sequence[Prototype]
     edits: list[EditNumbers]
 
     @property

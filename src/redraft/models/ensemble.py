@@ -31,7 +31,10 @@ class EditDistribution(nn.Module, ABC):
 
     @abstractmethod
     def read(self, state: Any, tokens: Tensor) -> tuple[Any, Any]:
-        """Read tokens (B, T): what was read, which has a `last` part, and the state after it."""
+        """Read tokens (B, T): what was read, and the state after it.
+
+        What was read has its own `states` (B, T, D), and a `last` part.
+        """
 
     @abstractmethod
     def next_tokens(self, read: Any, state: Any) -> Tensor:
@@ -61,6 +64,10 @@ class _Reads:
     """What each member read."""
 
     members: tuple[Any, ...]
+
+    @property
+    def states(self) -> Tensor:
+        return torch.cat([each.states for each in self.members], 2)
 
     def last(self) -> "_Reads":
         return _Reads(tuple(each.last() for each in self.members))

@@ -31,7 +31,7 @@ def fit_cache(
     cache = NgramCache()
     counted = _counts(editor.with_cache(cache), examples, prototypes)
     counts = [each.clone() for each in counted]
-    _minimise([cache.lengths, cache.ranks], lambda: _surprise(cache, *counts))
+    minimise([cache.lengths, cache.ranks], lambda: _surprise(cache, *counts))
     fit_gate(cache, [cache.shares, cache.evidence], editor, examples, prototypes)
     return cache
 
@@ -45,7 +45,7 @@ def fit_gate(
 ) -> None:
     """Fit these weights of the gate; those of the places stay."""
     seen = [each.clone() for each in _seen(editor.with_cache(cache), cache, examples, prototypes)]
-    _minimise(weights, lambda: _mixed_surprise(cache, *seen))
+    minimise(weights, lambda: _mixed_surprise(cache, *seen))
 
 
 @torch.inference_mode()
@@ -101,7 +101,8 @@ def _mixed_surprise(
     return -((1 - share) * edited + share * chance + FLOOR).log().mean()
 
 
-def _minimise(parameters: Sequence[Tensor], surprise: Callable[[], Tensor]) -> None:
+def minimise(parameters: Sequence[Tensor], surprise: Callable[[], Tensor]) -> None:
+    """Change the parameters so that the surprise is least, near to what they are."""
     begun = [each.detach().clone() for each in parameters]
     optimizer = torch.optim.LBFGS(parameters, max_iter=_ITERATIONS, line_search_fn="strong_wolfe")
 
