@@ -21,6 +21,7 @@ from redraft.models.edit_network import (
     EditState,
 )
 from redraft.models.ngram_cache import NoCache
+from redraft.models.state_cache import NoStateCache, Remembered
 
 UNKNOWN, START, END = 1, 2, 3
 WRITTEN, KNOWN, WIDTH = 8, 10, 13
@@ -61,7 +62,7 @@ def network(architecture: str) -> EditNetwork:
 
 
 def mixing(model: EditNetwork) -> Mixture:
-    return Mixture(model, NoCache())
+    return Mixture(model, NoCache(), NoStateCache())
 
 
 def encode(model: EditNetwork, inputs: Sequence[Sequence[Sources]]) -> EditState:
@@ -75,7 +76,8 @@ def start(
     model: EditNetwork, log_weights: Tensor, inputs: Sequence[Sequence[Sources]] = PROTOTYPES
 ) -> MixtureState:
     nothing = torch.zeros(len(inputs), 0, dtype=torch.long)
-    return mixing(model).start(encode(model, inputs), log_weights, Places(nothing, nothing))
+    places, remembered = Places(nothing, nothing), Remembered.nothing(len(inputs), nothing.device)
+    return mixing(model).start(encode(model, inputs), log_weights, places, remembered)
 
 
 def log_likelihood(

@@ -47,10 +47,10 @@ class DecodingConfig:
     """How an output is searched for, and what it is mixed from.
 
     `prototypes`: how many distributions are mixed, each of another prototype, or of as many as are
-    read at once. `remembered`: how many of the nearest examples are read as if they were written, so
-    that what followed in a like state is foreseen. `cached`: in how many of the nearest outputs the
-    last words are looked up. A `max_length` of 0 is set by training: somewhat more than the longest
-    output. `syntax`: what every output must be: any, python or json.
+    read at once. `remembered`: how many of the nearest examples are read as if they were written,
+    so that what followed in a like state is foreseen. `cached`: in how many of the nearest outputs
+    the last words are looked up. A `max_length` of 0 is set by training: somewhat more than the
+    longest output. `syntax`: what every output must be: any, python or json.
     """
 
     beam_size: int = 5
