@@ -56,7 +56,7 @@ class CountingWalk(Mixture):
     """A mixture that remembers how many tokens it read at once."""
 
     def __init__(self, walk: Mixture) -> None:
-        super().__init__(walk.network, walk.cache)
+        super().__init__(walk.network, walk.cache, walk.state_cache)
         self.read: list[tuple[int, int]] = []
 
     def advance(self, state: MixtureState, tokens: Tensor) -> tuple[Tensor, MixtureState]:

@@ -82,4 +82,4 @@ def trace(editor: "NeuralEditor", batch: EditBatch, remembered: Remembered) -> T
     came = foreseen * (words[:, None] == expected[:, :, None]) * batch.target.mask[:, 1:, None]
     amounts = came.new_zeros(len(came), int(ranks.max()) + 1)
     amounts.scatter_add_(1, ranks, came.sum(1))
-    return Trace(came.sum(2), foreseen.sum(2), amounts)
+    return Trace(came.sum(2), foreseen.sum(2).clamp(max=1), amounts)

@@ -7,7 +7,7 @@ example that was added after training counts as any other does: nothing is train
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
@@ -48,10 +48,12 @@ class Remembered:
     def select(self, rows: Tensor) -> "Remembered":
         """Those of some rows, which may repeat."""
         sharing, used = self.sharing.select(rows)
-        fields = [self.states, self.ids, self.ranks]
-        if used is not None:
-            fields = [each.index_select(0, used) for each in fields]
-        return Remembered(*fields, sharing)
+        if used is None:
+            return replace(self, sharing=sharing)
+        states, ids, ranks = (
+            each.index_select(0, used) for each in (self.states, self.ids, self.ranks)
+        )
+        return Remembered(states, ids, ranks, sharing)
 
     def of_rows(self, values: Tensor) -> Tensor:
         """Values of questions (M, …) as those of rows (R, …)."""
@@ -87,7 +89,8 @@ class StateCache(NoStateCache):
             return log_probs
         foreseen = self.foresee(log_probs, states, remembered)
         words = remembered.of_rows(remembered.ids)[:, None].expand_as(foreseen)
-        edited = log_probs.exp() * (1 - foreseen.sum(2, keepdim=True))
+        # the sum of what is foreseen is rounded, and may come out as more than 1
+        edited = log_probs.exp() * (1 - foreseen.sum(2, keepdim=True)).clamp(min=0)
         return edited.scatter_add_(2, words, foreseen).log()
 
     def foresee(self, log_probs: Tensor, states: Tensor, remembered: Remembered) -> Tensor:

@@ -51,7 +51,7 @@ def _seen(
     That is the likeness (T, S) of its states to those of the remembered words, which of these
     are the words that came (T, S), their numbers and their ranks (S,).
     """
-    seen = []
+    seen: list[_Seen] = []
     for asked in batches(editor, examples, prototypes, size=AT_ONCE):
         questions = [question for _, question in asked]
         batch = editor.batch([question.edits[0] for question in questions])
