@@ -49,11 +49,14 @@ def _seen(
     """Of each output: its words' chances by the editor, how sure that is, and what is remembered.
 
     That is the likeness (T, S) of its states to those of the remembered words, which of these
-    are the words that came (T, S), their numbers and their ranks (S,).
+    are the words that came (T, S), their numbers and their ranks (S,). An output for which
+    nothing is remembered says nothing of the cache.
     """
     seen: list[_Seen] = []
     for asked in batches(editor, examples, prototypes, size=AT_ONCE):
-        questions = [question for _, question in asked]
+        questions = [question for _, question in asked if question.remembered]
+        if not questions:
+            continue
         batch = editor.batch([question.edits[0] for question in questions])
         remembered = remember(editor, questions)
         encoded = editor.network.encode(batch, generator=None)
