@@ -34,7 +34,7 @@ class _Made:
 
     best: int  # the group that made it likeliest
     chances: Tensor  # (T, O), logs: written, copied from each source, remembered, looked up
-    remembered: list[float]  # how many tokens each remembered example gave
+    remembered: Tensor  # (T, N), the chance that a token came by each remembered example
 
 
 def explain(editor: "NeuralEditor", found: Sequence[Found]) -> list[list[Candidate]]:
@@ -62,7 +62,7 @@ def _made(editor: "NeuralEditor", found: Sequence[Found]) -> list[_Made]:
     traced = trace(editor, batch, _remembered(editor, found))
     # of what is not remembered
     edited = editor.network.origins(batch) + (-traced.share[:, :, None]).log1p()  # (rows, T, 1+R)
-    chances = torch.cat([edited, traced.chances.log()[:, :, None]], 2)
+    chances = torch.cat([edited, traced.chances.sum(2, keepdim=True).log()], 2)
     # a word that no group has, only the cache: beside it the other words must still count
     likely = chances.logsumexp(2).clamp(min=_LEAST_LIKELY)
     likelihoods = (likely * batch.target.mask[:, 1:]).sum(1).tolist()
@@ -72,10 +72,13 @@ def _made(editor: "NeuralEditor", found: Sequence[Found]) -> list[_Made]:
         weights = question.log_weights
         joint = [likelihoods[at + each] + weight for each, weight in enumerate(weights)]
         best = joint.index(max(joint))
-        others = chances[at + best] + (-share[row, : chances.shape[1], None]).log1p()
-        lookups = looked_up[row, : chances.shape[1], None]
-        amounts = traced.amounts[at + best].tolist()
-        made.append(_Made(best, torch.cat([others, lookups], 1), amounts))
+        cached = share[row, : chances.shape[1], None]
+        others, lookups = (
+            chances[at + best] + (-cached).log1p(),
+            looked_up[row, : len(cached), None],
+        )
+        remembered = traced.chances[at + best] * (1 - cached)
+        made.append(_Made(best, torch.cat([others, lookups], 1), remembered))
         at += len(weights)
     return made
 
@@ -155,7 +158,8 @@ def _prototype(
         owner = numbering.prototype_of(role)
         if owner is not None and owner < len(group):
             amounts[group[owner].example.identity] += amount
-    for source, amount in zip(question.remembered, made.remembered, strict=False):
+    given = made.remembered[:length].sum(0).tolist()
+    for source, amount in zip(question.remembered, given, strict=False):  # others may have more
         amounts[source.example.identity] += amount
     return max(sources, key=lambda each: amounts[each.example.identity])
 

@@ -63,9 +63,8 @@ def _joined(
 class Trace:
     """What of an output was remembered."""
 
-    chances: Tensor  # (R, T), that a token came by being remembered
+    chances: Tensor  # (R, T, N), that a token came by each remembered example
     share: Tensor  # (R, T), the weight of all that is remembered
-    amounts: Tensor  # (R, N), how many tokens each remembered example gave
 
 
 def trace(editor: "NeuralEditor", batch: EditBatch, remembered: Remembered) -> Trace:
@@ -73,13 +72,13 @@ def trace(editor: "NeuralEditor", batch: EditBatch, remembered: Remembered) -> T
     expected = batch.target.ids[:, 1:]
     if editor.state_cache is None or not remembered.ids.shape[1]:
         nothing = torch.zeros(expected.shape, device=expected.device)
-        return Trace(nothing, nothing, nothing[:, :0])
+        return Trace(nothing[:, :, None], nothing)
     encoded = editor.network.encode(batch, generator=None)
     read, after = editor.network.read(encoded, batch.target.ids[:, :-1])
     log_probs = editor.network.next_tokens(read, after)
     foreseen = editor.state_cache.foresee(log_probs, read.states, remembered)
     words, ranks = remembered.of_rows(remembered.ids), remembered.of_rows(remembered.ranks)
     came = foreseen * (words[:, None] == expected[:, :, None]) * batch.target.mask[:, 1:, None]
-    amounts = came.new_zeros(len(came), int(ranks.max()) + 1)
-    amounts.scatter_add_(1, ranks, came.sum(1))
-    return Trace(came.sum(2), foreseen.sum(2).clamp(max=1), amounts)
+    chances = came.new_zeros(*expected.shape, int(ranks.max()) + 1)
+    chances.scatter_add_(2, ranks[:, None].expand_as(came), came)
+    return Trace(chances, foreseen.sum(2).clamp(max=1))
