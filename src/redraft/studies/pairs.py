@@ -19,7 +19,7 @@ METRICS = {"bleu_yin": "BLEU yin", "exact": "exact %", "exact_clean": "exact, un
 BASELINE = "bm25"
 
 SPLITS = ("dev", "test")
-"""What can be answered; neither chooses anything."""
+"""What can be answered; test chooses nothing."""
 
 
 def _queries(_: Watch) -> Mapping[str, Sequence[Example]]:
