@@ -73,10 +73,8 @@ def _made(editor: "NeuralEditor", found: Sequence[Found]) -> list[_Made]:
         joint = [likelihoods[at + each] + weight for each, weight in enumerate(weights)]
         best = joint.index(max(joint))
         cached = share[row, : chances.shape[1], None]
-        others, lookups = (
-            chances[at + best] + (-cached).log1p(),
-            looked_up[row, : len(cached), None],
-        )
+        others = chances[at + best] + (-cached).log1p()
+        lookups = looked_up[row, : len(cached), None]
         remembered = traced.chances[at + best] * (1 - cached)
         made.append(_Made(best, torch.cat([others, lookups], 1), remembered))
         at += len(weights)
