@@ -132,7 +132,7 @@ def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
         training=replace(training, steps=steps, evaluate_every=steps // 8),
     )
     if projects < 2:
-        return config
+        return config if examples >= SMALL else _for_few(config)
     return replace(
         config,
         network=replace(config.network, match_length=8, agreement=2.0, expects_words=True),
@@ -142,6 +142,21 @@ def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
         prototypes=replace(config.prototypes, absent=0.5),
         # looked-up words repeat themselves: the more a length counts, the longer they go on
         decoding=replace(config.decoding, cached=100, length_penalty=0.4),
+    )
+
+
+def _for_few(config: EditorConfig) -> EditorConfig:
+    """The settings for few examples of one project, which are learned by heart in any case.
+
+    That does least harm with words dropped while they are read, the mean of many steps' weights,
+    and what followed in a like state of the nearest examples heard beside them.
+    """
+    steps = 2 * config.training.steps
+    return replace(
+        config,
+        network=replace(config.network, word_dropout=0.15),
+        training=replace(config.training, steps=steps, evaluate_every=steps // 8, average=0.998),
+        decoding=replace(config.decoding, remembered=16),
     )
 
 
