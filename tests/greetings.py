@@ -26,8 +26,9 @@ SETTINGS: dict[str, Any] = {
             "decoder_layers": 1,
             "heads": 2,
             "slots": 8,
+            "word_dropout": 0.0,
         },
-        "decoding": {"max_length": 20},
+        "decoding": {"max_length": 20, "remembered": 0, "syntax": "any"},
         "training": {
             "steps": 150,
             "batch_size": 10,
@@ -36,6 +37,7 @@ SETTINGS: dict[str, Any] = {
             "warmup_steps": 0,
             "decay": False,
             "patience": 0,
+            "average": 0.0,
         },
     },
 }

@@ -30,7 +30,6 @@ from redraft.training import train_editor as editor_training
 from redraft.training import train_retriever as retriever_training
 from redraft.training.device import choose_device
 from redraft.training.fit_cache import fit_cache
-from redraft.training.fit_state_cache import fit_state_cache
 from redraft.training.loop import Observer, TrainingConfig
 from redraft.training.prototypes import (
     Find,
@@ -156,8 +155,7 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
     """An editor of what a retriever over the training examples finds for each of them."""
     config = editor_config(len(parts.train), options, projects=count_projects(parts.train))
     if isinstance(retriever, NoRetriever):
-        nothing = {"numbering": {"prototypes": 0}, "decoding": {"remembered": 0}}
-        config = override(config, nothing, where="no retriever")
+        config = override(config, {"numbering": {"prototypes": 0}}, where="no retriever")
 
     found = retriever.retrieve([each.x for each in parts.dev], config.numbering.prototypes or 1)
 
@@ -179,9 +177,6 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
     asked = parts.dev
     if options.budget:
         asked = asked[: max(DEV_LEAST, int(CALIBRATED_A_SECOND * options.budget))]
-    if config.decoding.remembered:
-        nearest = retriever.retrieve([each.x for each in asked], config.decoding.remembered)
-        editor = editor.with_state_cache(fit_state_cache(editor, asked, nearest))
     if config.decoding.cached and asked:
         nearest = retriever.retrieve([each.x for each in asked], config.decoding.cached)
         editor = editor.with_cache(fit_cache(editor, asked, nearest))

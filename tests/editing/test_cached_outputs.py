@@ -15,6 +15,7 @@ from redraft.editing.explanation import explain
 from redraft.editing.known_outputs import follow
 from redraft.editing.neural_draft import SPARE, NeuralDraft, Words
 from redraft.editing.neural_editor import NeuralEditor
+from redraft.editing.remembering import remember
 from redraft.models.ngram_cache import OWN, NgramCache
 from redraft.retrieval.prototype import Prototype
 from tests.greetings import NAMES, greeter, greeting
@@ -162,7 +163,8 @@ def test_a_word_that_was_looked_up_does_not_decide_which_prototype_the_rest_come
         assert tokens[4] == epsilon
         hypothesis = Hypothesis((*tokens, END_NUMBER), -1.0, -1.0)
         with torch.inference_mode():
-            ((best,),) = explain(editor, [(question, [hypothesis])])
+            remembered = remember(editor, [question])
+            ((best,),) = explain(editor, [(question, [hypothesis])], remembered)
         assert best.output == 'print("hello epsilon")'
         assert best.prototype == near
 

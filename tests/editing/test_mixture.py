@@ -21,7 +21,7 @@ from redraft.models.edit_network import (
     EditState,
 )
 from redraft.models.ngram_cache import NoCache
-from redraft.models.state_cache import NoStateCache, Remembered
+from redraft.models.state_cache import Remembered, StateCache
 
 UNKNOWN, START, END = 1, 2, 3
 WRITTEN, KNOWN, WIDTH = 8, 10, 13
@@ -62,7 +62,7 @@ def network(architecture: str) -> EditNetwork:
 
 
 def mixing(model: EditNetwork) -> Mixture:
-    return Mixture(model, NoCache(), NoStateCache())
+    return Mixture(model, NoCache(), StateCache())
 
 
 def encode(model: EditNetwork, inputs: Sequence[Sequence[Sources]]) -> EditState:

@@ -43,11 +43,10 @@ def remembering(
     *, remembered: int, prototypes: int = 1, pull: float = 0.0, editor: NeuralEditor | None = None
 ) -> NeuralEditor:
     """The greeter's editor, or another; the higher the pull, the more it trusts what it knows."""
-    state_cache = StateCache().requires_grad_(False)
-    state_cache.share.add_(pull)
     editor = editor or plain()
     decoding = replace(editor.decoding, remembered=remembered, prototypes=prototypes)
-    return editor.with_decoding(decoding).with_state_cache(state_cache)
+    state_cache = replace(StateCache(), share=StateCache.share + pull)
+    return replace(editor, decoding=decoding, state_cache=state_cache)
 
 
 def plain() -> NeuralEditor:
@@ -84,14 +83,14 @@ def assert_alike(one: list[Candidate], other: list[Candidate]) -> None:
 def test_as_many_prototypes_are_wanted_as_are_read_or_remembered() -> None:
     assert remembering(remembered=7).wants(1) == 7
     assert remembering(remembered=1, prototypes=3).wants(1) == 3
-    assert remembering(remembered=7).with_state_cache(None).wants(1) == 1
+    assert remembering(remembered=0).wants(1) == 1
     both = remembering(remembered=4).with_cache(NgramCache())
     assert both.with_decoding(replace(both.decoding, cached=6)).wants(1) == 6
     assert both.with_decoding(replace(both.decoding, cached=2)).wants(1) == 4
     question = remembering(remembered=2).question(X, [*NEAR, FAR])
     assert (question.groups, question.cached) == ([NEAR[:1]], [])
     assert question.remembered == NEAR[:2]
-    assert remembering(remembered=2).with_state_cache(None).question(X, NEAR).remembered == []
+    assert remembering(remembered=0).question(X, NEAR).remembered == []
 
 
 def test_a_remembered_example_is_read_with_the_nearest_of_the_others() -> None:
@@ -178,12 +177,14 @@ def test_what_is_heard_little_changes_neither_the_answer_nor_its_origins() -> No
 
 def test_an_end_that_is_remembered_makes_no_example_the_source() -> None:
     editor = remembering(remembered=2, pull=ALONE)
-    assert editor.state_cache is not None
-    editor.state_cache.rank.fill_(-20.0)  # the second alone, which has no such word
     question = editor.question(X, [NEAR[0], FAR])
+    edit = question.edits[0]
+    second = replace(edit, remembered=edit.remembered[1:])  # it has no such word
+    question = replace(question, remembered=[FAR], edits=[second])
     (hello,) = Words(editor.numbering, question.unknown).read(["hello"])
     with torch.inference_mode():
-        ((best,),) = explain(editor, [(question, [Hypothesis((hello, END_NUMBER), -1.0, -1.0)])])
+        found = [(question, [Hypothesis((hello, END_NUMBER), -1.0, -1.0)])]
+        ((best,),) = explain(editor, found, remember(editor, [question]))
     assert (best.output, best.prototype) == ("hello", NEAR[0])
 
 
@@ -198,7 +199,8 @@ def test_what_was_looked_up_is_not_said_to_be_remembered() -> None:
         assert editor.cache is not None
         editor.cache.shares.add_(pull)
         with torch.inference_mode():
-            ((best,),) = explain(editor, [(question, [hypothesis])])
+            remembered = remember(editor, [question])
+            ((best,),) = explain(editor, [(question, [hypothesis])], remembered)
         assert {token.origin for token in best.provenance} == {"prototype"}
         sources.append(best.prototype)
     assert sources == [FAR, NEAR[0]]  # nothing is left of what was remembered: that which is read
@@ -270,12 +272,11 @@ def test_outputs_can_be_drawn_at_random() -> None:
 def test_what_is_not_asked_to_remember_answers_as_before(prototypes: int) -> None:
     found, inputs = [[*NEAR, ODD, FAR]] * 3, [{"text": text} for text in ASKED]
     without = plain().with_decoding(replace(plain().decoding, prototypes=prototypes))
-    no_cache = remembering(remembered=4, prototypes=prototypes).with_state_cache(None)
-    for editor in (remembering(remembered=0, prototypes=prototypes, pull=ALONE), no_cache):
-        assert editor.wants(2) == without.wants(2)
-        assert editor.edit(inputs, found, k=2) == without.edit(inputs, found, k=2)
-        completed = editor.begin(X, found[0]).complete('print("', k=50)
-        assert completed == without.begin(X, found[0]).complete('print("', k=50)
+    editor = remembering(remembered=0, prototypes=prototypes, pull=ALONE)
+    assert editor.wants(2) == without.wants(2)
+    assert editor.edit(inputs, found, k=2) == without.edit(inputs, found, k=2)
+    completed = editor.begin(X, found[0]).complete('print("', k=50)
+    assert completed == without.begin(X, found[0]).complete('print("', k=50)
 
 
 def test_an_input_for_which_nothing_is_found_is_answered_as_before() -> None:
@@ -347,29 +348,16 @@ def test_a_word_in_pieces_is_remembered_piece_by_piece() -> None:
     assert math.fsum(math.exp(each.log_prob) for each in begun) == pytest.approx(1, abs=1e-4)
 
 
-def test_a_saved_editor_keeps_its_state_cache(tmp_path: Path) -> None:
-    editor = remembering(remembered=4, pull=1.0)
-    assert editor.state_cache is not None
-    editor.state_cache.sharpness.add_(0.3)
-    editor.state_cache.rank.add_(0.2)
+def test_a_saved_editor_still_remembers(tmp_path: Path) -> None:
+    editor = remembering(remembered=4)
     model = RetrieveAndEdit(greeter().retriever, editor)
     model.save(tmp_path / "model")
     loaded = RetrieveAndEdit.load(tmp_path / "model")
     assert isinstance(loaded.editor, NeuralEditor)
-    assert loaded.editor.state_cache is not None
     assert loaded.editor.decoding.remembered == 4
-    for name, each in editor.state_cache.state_dict().items():
-        assert torch.equal(loaded.editor.state_cache.state_dict()[name], each)
     assert loaded.predict(ASKED, k=3) == model.predict(ASKED, k=3)
     prefixes = ["print(", 'print("hello', ""]
     assert loaded.complete(ASKED, prefixes) == model.complete(ASKED, prefixes)
-
-
-def test_an_editor_without_a_state_cache_is_loaded_without_one(tmp_path: Path) -> None:
-    greeter().save(tmp_path / "model")
-    loaded = RetrieveAndEdit.load(tmp_path / "model")
-    assert isinstance(loaded.editor, NeuralEditor)
-    assert loaded.editor.state_cache is None
 
 
 def test_an_example_that_was_added_after_training_is_remembered() -> None:

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redraft.data.tokenizer import Tokenizer, detokenize
-from redraft.editing.syntax import SYNTAXES, AnySyntax, JsonSyntax, PythonSyntax, named_syntax
+from redraft.editing.syntax import (
+    SYNTAXES,
+    AnySyntax,
+    JsonSyntax,
+    PythonSyntax,
+    find_syntax,
+    named_syntax,
+)
 from redraft.errors import ConfigError
 
 PYTHON, JSON = PythonSyntax(), JsonSyntax()
@@ -95,5 +102,33 @@ def test_what_nothing_can_mend_begins_no_json(text: str) -> None:
 
 def test_a_syntax_has_a_name_and_a_wrong_one_is_told_with_the_right_ones() -> None:
     assert [type(named_syntax(name)) for name in SYNTAXES] == [AnySyntax, PythonSyntax, JsonSyntax]
-    with pytest.raises(ConfigError, match="no syntax is called 'sql'; choose one of: any, python"):
+    message = "no syntax is called 'sql'; choose one of: any, python, json, auto"
+    with pytest.raises(ConfigError, match=message):
         named_syntax("sql")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "name"),
+    [
+        (PROGRAMS, "python"),
+        (['print("hello")', "f(x)", "yes"], "python"),
+        (['{"a": [1, 2]}', "[]", '{"b": null}'], "json"),
+        (['{"a": 1}', "{'a': 1}"], "python"),
+        ([*PROGRAMS, "SELECT 1 FROM t;"], "any"),
+        (["positive", "negative", "neutral"], "any"),  # Python, but no more than any word is
+        (["17", "4", "2018"], "any"),
+        (["a sentence that nothing parses"], "any"),
+        (["", ""], "any"),
+    ],
+)
+def test_the_syntax_of_outputs_is_the_one_that_all_have_and_their_halves_lack(
+    outputs: list[str], name: str
+) -> None:
+    assert find_syntax(outputs) == name
+
+
+def test_a_syntax_is_found_by_outputs_from_all_over() -> None:
+    outputs = ["f(x)"] * 5_000
+    assert find_syntax(outputs) == "python"
+    outputs[4_500:] = ["what?"] * 500
+    assert find_syntax(outputs) == "any"

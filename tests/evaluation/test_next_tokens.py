@@ -16,6 +16,7 @@ from redraft.data.tokenizer import detokenize
 from redraft.data.vocabulary import END_NUMBER
 from redraft.editing.neural_draft import BARRED
 from redraft.editing.neural_editor import NeuralEditor
+from redraft.editing.remembering import remember
 from redraft.evaluation.next_tokens import NEVER, first_choice_share, foresee, rank
 from redraft.models.ngram_cache import NgramCache
 from redraft.retrieval.prototype import Prototype
@@ -62,7 +63,7 @@ def test_ranks_are_those_of_a_walk_token_by_token(mixed: int, cached: int) -> No
     for example, prototypes, foresight in zip(EXAMPLES, found, foresights, strict=True):
         tokens = editor.numbering.tokenize_output(example.y)
         question = editor.question(example.x, prototypes, tokens)
-        walk, state = editor.start_walk([question])
+        walk, state = editor.start_walk([question], remember(editor, [question]))
         target = question.edits[0].target
         assert [len(each) for each in (foresight.ranks, foresight.first, foresight.ends)] == [
             len(tokens) + 1

@@ -1,7 +1,8 @@
 """The state cache against a plain computation: what like states foresee, and how it is mixed."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,14 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.data.vocabulary import END_NUMBER, PAD_NUMBER
-from redraft.models.state_cache import (
-    DOUBT,
-    SHARE,
-    SHARPNESS,
-    NoStateCache,
-    Remembered,
-    StateCache,
-)
+from redraft.models.state_cache import Remembered, StateCache
 
 WIDTH, SIZE, LENGTH = 8, 3, 2
 
@@ -42,13 +36,12 @@ class Case:
 
 
 def make_cache(seed: int = 0, *, pull: float = 0.0) -> StateCache:
-    """A cache whose weights are not those that it begins with; the pull is towards it."""
-    cache = StateCache().requires_grad_(False)
-    generator = torch.Generator().manual_seed(seed)
-    for each in cache.parameters():
-        each.add_(torch.randn(each.shape, generator=generator))
-    cache.share.add_(pull)
-    return cache
+    """A cache with other weights than the usual ones; the pull is towards it."""
+    sharper, share, doubt = torch.randn(3, generator=torch.Generator().manual_seed(seed)).tolist()
+    usual = StateCache()
+    return StateCache(
+        usual.sharpness * math.exp(sharper), usual.share + share + pull, usual.doubt + doubt
+    )
 
 
 def make_case(batch: Sequence[Row], seed: int) -> Case:
@@ -73,19 +66,16 @@ def make_case(batch: Sequence[Row], seed: int) -> Case:
 
 def by_hand(cache: StateCache, case: Case, row: int, at: int) -> Tensor:
     """The chances of all words in one state: a softmax of cosines beside the editor's."""
-    sharpness, by_rank, share, doubt = (
-        float(each) for each in (cache.sharpness.exp(), cache.rank, cache.share, cache.doubt)
-    )
     edited = case.log_probs[row, at].double().exp().numpy()
-    states, ids, ranks = (each.numpy() for each in case.parts[row])
+    states, ids, _ = (each.numpy() for each in case.parts[row])
     if not len(ids):
         return torch.tensor(edited).float()
     here = case.states[row, at].double().numpy()
     cosines = states @ here / (np.linalg.norm(states, axis=1) * np.linalg.norm(here))
-    weights = np.exp(sharpness * cosines) * (1.0 + ranks) ** -by_rank
+    weights = np.exp(cache.sharpness * cosines)
     weights /= weights.sum()
     foreseen = np.bincount(ids, weights=weights, minlength=WIDTH)
-    heard = 1 / (1 + np.exp(doubt * np.log(edited.max()) - share))
+    heard = 1 / (1 + np.exp(cache.doubt * np.log(edited.max()) - cache.share))
     return torch.tensor((1 - heard) * edited + heard * foreseen).float()
 
 
@@ -101,8 +91,9 @@ def test_what_is_mixed_is_a_distribution(batch: list[Row], seed: int, pull: floa
 
 @pytest.mark.parametrize("seed", range(20))
 def test_it_is_one_also_where_the_cache_alone_is_heard_and_foresees_much(seed: int) -> None:
-    case, cache = make_case([[[4, 5, 6, 7] * 10] * 2], seed), make_cache(seed, pull=50.0)
-    cache.sharpness.fill_(0.0)  # many weights, the sum of which is rounded
+    case = make_case([[[4, 5, 6, 7] * 10] * 2], seed)
+    # many weights, the sum of which is rounded
+    cache = replace(make_cache(seed, pull=50.0), sharpness=1.0)
     mixed = cache.mix(case.log_probs, case.states, case.remembered).exp()
     torch.testing.assert_close(mixed.sum(2), torch.ones(mixed.shape[:2]), atol=1e-5, rtol=0)
 
@@ -203,12 +194,6 @@ def test_the_surer_the_editor_the_less_the_cache_is_heard(surest: list[float]) -
     assert shares[0] >= StateCache().gate(torch.tensor(0.0)) > 0
 
 
-def test_before_anything_was_learned_the_weights_are_those_that_are_named() -> None:
-    cache = StateCache().requires_grad_(False)
-    found = [cache.sharpness.exp(), cache.rank, cache.share, cache.doubt]
-    assert [float(each) for each in found] == pytest.approx([SHARPNESS, 0, SHARE, DOUBT])
-
-
 @quick
 @given(seeds, st.floats(0.05, 3.0), st.floats(0.05, 3.0))
 def test_the_nearer_state_wins_as_the_sharpness_grows(seed: int, near: float, far: float) -> None:
@@ -219,8 +204,7 @@ def test_the_nearer_state_wins_as_the_sharpness_grows(seed: int, near: float, fa
     remembered = Remembered.of([states], [torch.tensor([4, 5])], [torch.tensor([0, 1])])
     nearer = []
     for sharpness in (0.0, 1.0, 10.0, 1e3, 1e6):
-        cache = StateCache().requires_grad_(False)
-        cache.sharpness.fill_(torch.tensor(sharpness).log())
+        cache = StateCache(sharpness=sharpness)
         foreseen = cache.foresee(case.log_probs[:, :1], here, remembered)[0, 0]
         nearer.append(float(foreseen[1] / foreseen.sum()))
     assert nearer[0] == pytest.approx(0.5)
@@ -228,16 +212,11 @@ def test_the_nearer_state_wins_as_the_sharpness_grows(seed: int, near: float, fa
     assert nearer[-1] == pytest.approx(1, abs=1e-3)
 
 
-def test_an_example_farther_behind_weighs_less_once_the_rank_counts() -> None:
+def test_examples_in_the_same_state_weigh_the_same() -> None:
     case = make_case([[[4], [5], [6]]], 0)
     same = Remembered.of([torch.ones(3, SIZE)], [case.parts[0][1]], [case.parts[0][2]])
-    cache = StateCache().requires_grad_(False)
-    equal = cache.foresee(case.log_probs, case.states, same)
+    equal = StateCache().foresee(case.log_probs, case.states, same)
     torch.testing.assert_close(equal, equal[:, :, :1].expand_as(equal))
-    cache.rank.fill_(1.0)
-    ranked = cache.foresee(case.log_probs, case.states, same)
-    torch.testing.assert_close(ranked[:, :, 0], 2 * ranked[:, :, 1])
-    torch.testing.assert_close(ranked[:, :, 0], 3 * ranked[:, :, 2])
 
 
 def test_how_long_a_state_is_does_not_matter() -> None:
@@ -255,8 +234,3 @@ def test_a_word_that_the_editor_cannot_write_comes_out_if_it_is_remembered() -> 
     mixed = cache.mix(case.log_probs, case.states, case.remembered)
     assert (mixed[0, :, word] > -torch.inf).all()
     assert (mixed[1, :, word] == -torch.inf).all()
-
-
-def test_without_a_state_cache_what_the_editor_expects_stands() -> None:
-    case = make_case([[[4, 5]], []], 0)
-    assert NoStateCache().mix(case.log_probs, case.states, case.remembered) is case.log_probs

@@ -196,6 +196,19 @@ def test_an_ensemble_that_was_saved_answers_as_before(tmp_path: Path) -> None:
     assert loaded.edit(inputs, found, 2) == whole.edit(inputs, found, 2)
 
 
+@pytest.mark.parametrize(
+    ("output", "syntax"), [('print("hello {}")', "python"), ("hello, {}!", "any")]
+)
+def test_a_syntax_that_is_to_be_found_is_that_of_the_outputs(
+    tmp_path: Path, output: str, syntax: str
+) -> None:
+    examples = [Example({"text": name}, output.format(name)) for name in NAMES[:5]]
+    config = override(CONFIG, {"decoding": {"syntax": "auto"}}, where="test")
+    config = override(config, {"training": {"steps": 1}}, where="test")
+    editor = train_editor(examples, NextOne(examples), config, judge=lambda _: {}, folder=tmp_path)
+    assert editor.decoding.syntax == syntax
+
+
 def test_an_ensemble_of_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="members is 0; make it 1 or more"):
         replace(CONFIG, members=0)

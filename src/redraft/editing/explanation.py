@@ -15,7 +15,7 @@ from redraft.editing.candidate import Candidate
 from redraft.editing.confidence import features_of
 from redraft.editing.provenance import Origin, TracedToken
 from redraft.editing.question import Question
-from redraft.editing.remembering import remember, trace
+from redraft.editing.remembering import trace
 from redraft.models.ngram_cache import evidence_of
 from redraft.models.state_cache import Remembered
 from redraft.retrieval.prototype import Prototype
@@ -37,9 +37,12 @@ class _Made:
     remembered: Tensor  # (T, N), the chance that a token came by each remembered example
 
 
-def explain(editor: "NeuralEditor", found: Sequence[Found]) -> list[list[Candidate]]:
+def explain(
+    editor: "NeuralEditor", found: Sequence[Found], remembered: Remembered
+) -> list[list[Candidate]]:
     """Candidates of what was found for each question, no two with the same output."""
-    made = iter(_made(editor, found) if any(hypotheses for _, hypotheses in found) else [])
+    has_any = any(hypotheses for _, hypotheses in found)
+    made = iter(_made(editor, found, remembered) if has_any else [])
     answers = []
     for question, hypotheses in found:
         candidates: dict[str, Candidate] = {}
@@ -50,23 +53,27 @@ def explain(editor: "NeuralEditor", found: Sequence[Found]) -> list[list[Candida
     return answers
 
 
-def _made(editor: "NeuralEditor", found: Sequence[Found]) -> list[_Made]:
+def _made(editor: "NeuralEditor", found: Sequence[Found], remembered: Remembered) -> list[_Made]:
     """How each output of each question came about."""
     pairs = [(question, each) for question, hypotheses in found for each in hypotheses]
+    owners = [row for row, (_, hypotheses) in enumerate(found) for _ in hypotheses]
+    of_pairs = remembered.select(torch.tensor(owners, device=remembered.ids.device))
     rows = [
         replace(edit, target=[START_NUMBER, *hypothesis.tokens])
         for question, hypothesis in pairs
         for edit in question.edits
     ]
     batch = editor.batch(rows)
-    traced = trace(editor, batch, _remembered(editor, found))
+    repeated = [row for row, (question, _) in enumerate(pairs) for _ in question.edits]
+    of_rows = of_pairs.select(torch.tensor(repeated, device=remembered.ids.device))
+    traced = trace(editor, batch, of_rows)
     # of what is not remembered
     edited = editor.network.origins(batch) + (-traced.share[:, :, None]).log1p()  # (rows, T, 1+R)
     chances = torch.cat([edited, traced.chances.sum(2, keepdim=True).log()], 2)
     # a word that no group has, only the cache: beside it the other words must still count
     likely = chances.logsumexp(2).clamp(min=_LEAST_LIKELY)
     likelihoods = (likely * batch.target.mask[:, 1:]).sum(1).tolist()
-    looked_up, share = _looked_up(editor, pairs)
+    looked_up, share = _looked_up(editor, pairs, of_pairs)
     made, at = [], 0
     for row, (question, _) in enumerate(pairs):
         weights = question.log_weights
@@ -75,25 +82,16 @@ def _made(editor: "NeuralEditor", found: Sequence[Found]) -> list[_Made]:
         cached = share[row, : chances.shape[1], None]
         others = chances[at + best] + (-cached).log1p()
         lookups = looked_up[row, : len(cached), None]
-        remembered = traced.chances[at + best] * (1 - cached)
-        made.append(_Made(best, torch.cat([others, lookups], 1), remembered))
+        by_example = traced.chances[at + best] * (1 - cached)
+        made.append(_Made(best, torch.cat([others, lookups], 1), by_example))
         at += len(weights)
     return made
 
 
-def _remembered(editor: "NeuralEditor", found: Sequence[Found]) -> Remembered:
-    """What is remembered for each edit example of each output."""
-    owners = [
-        row
-        for row, (question, hypotheses) in enumerate(found)
-        for _ in range(len(hypotheses) * len(question.edits))
-    ]
-    remembered = remember(editor, [question for question, _ in found])
-    return remembered.select(torch.tensor(owners, device=remembered.ids.device))
-
-
 def _looked_up(
-    editor: "NeuralEditor", pairs: Sequence[tuple[Question, Hypothesis]]
+    editor: "NeuralEditor",
+    pairs: Sequence[tuple[Question, Hypothesis]],
+    remembered: Remembered,
 ) -> tuple[Tensor, Tensor]:
     """The log of the chance that each token was looked up, and the cache's share: (rows, T)."""
     rows = [
@@ -104,7 +102,7 @@ def _looked_up(
     if editor.cache is None:
         share = torch.zeros(target[:, 1:].shape, device=target.device)
         return share.log(), share
-    walk, state = editor.start_walk([question for question, _ in pairs])
+    walk, state = editor.start_walk([question for question, _ in pairs], remembered)
     chances, shares = [], []
     for at, (expected, cache) in enumerate(walk.follow(state, target[:, :-1])):
         foreseen = editor.cache(cache, expected.shape[1])

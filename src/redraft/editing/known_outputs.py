@@ -9,6 +9,7 @@ from torch import Tensor
 from redraft.data.example import Example
 from redraft.editing.neural_editor import NeuralEditor
 from redraft.editing.question import Question
+from redraft.editing.remembering import remember
 from redraft.models.ngram_cache import CacheState
 from redraft.retrieval.prototype import Prototype
 
@@ -56,7 +57,7 @@ def follow(
         questions = [question for _, question in asked]
         target = editor.batch([question.edits[0] for question in questions]).target
         rows = torch.tensor([row for row, _ in asked])
-        walk, state = editor.start_walk(questions)
+        walk, state = editor.start_walk(questions, remember(editor, questions))
         for at, (expected, cache) in enumerate(walk.follow(state, target.ids[:, :-1])):
             there = target.mask[:, at + 1].nonzero()[:, 0]
             yield Step(

@@ -17,7 +17,7 @@ from redraft.data.edit_numbers import Places
 from redraft.data.vocabulary import UNKNOWN_NUMBER
 from redraft.models.ensemble import EditDistribution
 from redraft.models.ngram_cache import CacheState, NoCache
-from redraft.models.state_cache import NoStateCache, Remembered
+from redraft.models.state_cache import Remembered, StateCache
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class MixtureState:
 class Mixture:
     """A walk over the outputs of an input, its prototypes mixed."""
 
-    def __init__(
-        self, network: EditDistribution, cache: NoCache, state_cache: NoStateCache
-    ) -> None:
+    def __init__(self, network: EditDistribution, cache: NoCache, state_cache: StateCache) -> None:
         self.network = network
         self.cache = cache
         self.state_cache = state_cache

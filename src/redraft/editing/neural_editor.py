@@ -25,11 +25,11 @@ from redraft.editing.mixture import Mixture, MixtureState
 from redraft.editing.neural_draft import BARRED, SPARE, NeuralDraft, Words
 from redraft.editing.question import Question
 from redraft.editing.remembering import remember
-from redraft.editing.syntax import AnySyntax, Syntax, named_syntax
+from redraft.editing.syntax import AUTO, AnySyntax, Syntax, named_syntax
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
 from redraft.models.ensemble import EditDistribution, Ensemble
 from redraft.models.ngram_cache import NgramCache, NoCache
-from redraft.models.state_cache import NoStateCache, StateCache
+from redraft.models.state_cache import Remembered, StateCache
 from redraft.retrieval.prototype import Prototype
 
 BATCH = 32
@@ -50,7 +50,8 @@ class DecodingConfig:
     read at once. `remembered`: how many of the nearest examples are read as if they were written,
     so that what followed in a like state is foreseen. `cached`: in how many of the nearest outputs
     the last words are looked up. A `max_length` of 0 is set by training: somewhat more than the
-    longest output. `syntax`: what every output must be: any, python or json.
+    longest output. `syntax`: what every output must be: any, python or json; with auto, training
+    takes what all its outputs are.
     """
 
     beam_size: int = 5
@@ -62,7 +63,8 @@ class DecodingConfig:
     syntax: str = "any"
 
     def __post_init__(self) -> None:
-        named_syntax(self.syntax)  # a wrong name is told before anything is trained
+        if self.syntax != AUTO:
+            named_syntax(self.syntax)  # a wrong name is told before anything is trained
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class NeuralEditor(Editor):
     decoding: DecodingConfig
     confidence: Confidence | None = None
     cache: NgramCache | None = None
-    state_cache: StateCache | None = None
+    state_cache: StateCache = field(default_factory=StateCache)
     own_syntax: Syntax | None = None
     _tokenized: dict[str, Tokens] = field(default_factory=dict, init=False, repr=False)
 
@@ -116,10 +118,6 @@ class NeuralEditor(Editor):
         """The same editor that looks up what followed the same words in other outputs."""
         return replace(self, cache=cache)
 
-    def with_state_cache(self, state_cache: StateCache | None) -> "NeuralEditor":
-        """The same editor that looks up what followed like states in other examples."""
-        return replace(self, state_cache=state_cache)
-
     def with_syntax(self, syntax: Syntax) -> "NeuralEditor":
         """The same editor whose outputs are all valid; a syntax of your own is not saved."""
         return replace(self, own_syntax=syntax)
@@ -134,7 +132,7 @@ class NeuralEditor(Editor):
         """As many prototypes as are read or looked up, however many candidates are asked for."""
         read = self.decoding.prototypes * self.numbering.config.prototypes
         cached = self.decoding.cached if self.cache else 0
-        return max(read, cached, self.decoding.remembered if self.state_cache else 0)
+        return max(read, cached, self.decoding.remembered)
 
     def batch(self, rows: Sequence[EditNumbers]) -> EditBatch:
         """Edit examples as tensors on the network's device."""
@@ -172,7 +170,7 @@ class NeuralEditor(Editor):
         read = found[: size * decoding.prototypes]
         groups = [read[at : at + size] for at in range(0, len(read), size or 1)] or [[]]
         cached = found[: decoding.cached] if self.cache else []
-        remembered = found[: decoding.remembered] if self.state_cache else []
+        remembered = found[: decoding.remembered]
         edits = numbering.number(
             numbering.tokenize_input(x),
             [[self._tokens(each) for each in group] for group in groups],
@@ -200,11 +198,13 @@ class NeuralEditor(Editor):
         self, questions: Sequence[Question], k: int, generator: torch.Generator | None
     ) -> list[list[Candidate]]:
         size = k if generator else max(k, self.decoding.beam_size)
-        found = self._hypotheses(questions, size, generator)
+        remembered = remember(self, questions)
+        found = self._hypotheses(questions, remembered, size, generator)
         lost = [at for at, hypotheses in enumerate(found) if not hypotheses]
         while lost and size < WIDEST:  # what was likeliest led to nothing valid
             size = min(4 * size, WIDEST)
-            again = self._hypotheses([questions[at] for at in lost], size, generator)
+            still = remembered.select(torch.tensor(lost, device=self.network.device))
+            again = self._hypotheses([questions[at] for at in lost], still, size, generator)
             for at, hypotheses in zip(lost, again, strict=True):
                 found[at] = hypotheses
             lost = [at for at in lost if not found[at]]
@@ -212,12 +212,16 @@ class NeuralEditor(Editor):
             (question, hypotheses[:k])
             for question, hypotheses in zip(questions, found, strict=True)
         ]
-        return explain(self, kept)
+        return explain(self, kept, remembered)
 
     def _hypotheses(
-        self, questions: Sequence[Question], size: int, generator: torch.Generator | None
+        self,
+        questions: Sequence[Question],
+        remembered: Remembered,
+        size: int,
+        generator: torch.Generator | None,
     ) -> list[list[Hypothesis]]:
-        walk, state = self.start_walk(questions)
+        walk, state = self.start_walk(questions, remembered)
         search = SearchConfig(size, self.decoding.max_length, self.decoding.length_penalty)
         return beam_search(
             walk,
@@ -248,7 +252,9 @@ class NeuralEditor(Editor):
 
         return allows
 
-    def start_walk(self, questions: Sequence[Question]) -> tuple[Mixture, MixtureState]:
+    def start_walk(
+        self, questions: Sequence[Question], remembered: Remembered
+    ) -> tuple[Mixture, MixtureState]:
         """The walk over the outputs of some questions; where prototypes lack, one fills in."""
         count = max(len(question.edits) for question in questions)
         rows, weights = [], []
@@ -256,18 +262,18 @@ class NeuralEditor(Editor):
             missing = count - len(question.edits)
             rows += question.edits + question.edits[:1] * missing
             weights.append(question.log_weights + [-math.inf] * missing)
-        walk = Mixture(self.network, self.cache or NoCache(), self.state_cache or NoStateCache())
+        walk = Mixture(self.network, self.cache or NoCache(), self.state_cache)
         state = self.network.encode(self.batch(rows), generator=None)
         device = self.network.device
         places = self.numbering.places([question.edits[0] for question in questions]).to(device)
         log_weights = torch.tensor(weights, device=device)
-        return walk, walk.start(state, log_weights, places, remember(self, questions))
+        return walk, walk.start(state, log_weights, places, remembered)
 
     @torch.inference_mode()
     def begin(self, x: Input, prototypes: Sequence[Prototype]) -> NeuralDraft:
         """A draft from these prototypes, which are encoded here and not again."""
         question = self.question(x, prototypes, spare=SPARE)
-        walk, state = self.start_walk([question])
+        walk, state = self.start_walk([question], remember(self, [question]))
         return NeuralDraft(walk, state, Words(self.numbering, question.unknown), question)
 
     def save(self, folder: Path) -> None:
@@ -285,8 +291,6 @@ class NeuralEditor(Editor):
             self.confidence.save(folder / "confidence.json")
         if self.cache:
             save_file(self.cache.state_dict(), folder / "cache.safetensors")
-        if self.state_cache:
-            save_file(self.state_cache.state_dict(), folder / "state_cache.safetensors")
 
     @classmethod
     def load(cls, artifact: Artifact) -> "NeuralEditor":
@@ -308,10 +312,6 @@ class NeuralEditor(Editor):
             cache = NgramCache()
             cache.load_state_dict(load_file(artifact.path("cache.safetensors")))
             editor = editor.with_cache(cache)
-        if "state_cache.safetensors" in artifact.files:
-            state_cache = StateCache()
-            state_cache.load_state_dict(load_file(artifact.path("state_cache.safetensors")))
-            editor = editor.with_state_cache(state_cache)
         if "confidence.json" not in artifact.files:
             return editor
         return editor.with_confidence(Confidence.load(artifact.path("confidence.json")))

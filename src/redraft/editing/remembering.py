@@ -70,7 +70,7 @@ class Trace:
 def trace(editor: "NeuralEditor", batch: EditBatch, remembered: Remembered) -> Trace:
     """What of the targets of a batch was remembered; a row of what is remembered for each."""
     expected = batch.target.ids[:, 1:]
-    if editor.state_cache is None or not remembered.ids.shape[1]:
+    if not remembered.ids.shape[1]:
         nothing = torch.zeros(expected.shape, device=expected.device)
         return Trace(nothing[:, :, None], nothing)
     encoded = editor.network.encode(batch, generator=None)

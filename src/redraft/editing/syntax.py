@@ -1,13 +1,15 @@
 """What makes an output a valid one, asked while it is written: outputs that always parse.
 
 A syntax is asked two questions of a text and knows neither tokens nor networks. Anything with
-these two methods can be given to `NeuralEditor.with_syntax`; `SYNTAXES` has those with a name.
+these two methods can be given to `NeuralEditor.with_syntax`; `SYNTAXES` has those with a name, and
+`find_syntax` tells which of them the outputs of examples have in common.
 """
 
 import ast
 import json
 import re
 import warnings
+from collections.abc import Sequence
 from typing import Protocol
 
 from redraft.errors import ConfigError
@@ -119,8 +121,34 @@ SYNTAXES: dict[str, type[Syntax]] = {
 }
 
 
+AUTO = "auto"
+"""The name that stands for whatever syntax the training outputs turn out to have."""
+
+
 def named_syntax(name: str) -> Syntax:
     """The syntax with this name, or an error that lists the names there are."""
     if name not in SYNTAXES:
-        raise ConfigError(f"no syntax is called {name!r}; choose one of: {', '.join(SYNTAXES)}")
+        names = ", ".join([*SYNTAXES, AUTO])
+        raise ConfigError(f"no syntax is called {name!r}; choose one of: {names}")
     return SYNTAXES[name]()
+
+
+_LOOKED_AT = 1_000
+"""Outputs that are enough to tell a syntax by."""
+
+
+def find_syntax(outputs: Sequence[str]) -> str:
+    """The name of a syntax that all outputs have, and that says something of them.
+
+    Words and numbers are Python and JSON too, and so is what they begin with: the half of an output
+    must mostly not be valid.
+    """
+    some = outputs[:: max(1, len(outputs) // _LOOKED_AT)]
+    halves = [output[: len(output) // 2] for output in some]
+    for name in ("json", "python"):
+        syntax = named_syntax(name)
+        if not all(map(syntax.accepts, some)):
+            continue
+        if 2 * sum(map(syntax.accepts, halves)) < len(halves):
+            return name
+    return "any"

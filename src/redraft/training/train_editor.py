@@ -19,6 +19,7 @@ from redraft.data.edit_numbers import (
 from redraft.data.example import Example
 from redraft.data.sequences import bucket
 from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
+from redraft.editing.syntax import AUTO, find_syntax
 from redraft.errors import ConfigError
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig
 from redraft.training.augmentation import (
@@ -149,14 +150,15 @@ def _for_few(config: EditorConfig) -> EditorConfig:
     """The settings for few examples of one project, which are learned by heart in any case.
 
     That does least harm with words dropped while they are read, the mean of many steps' weights,
-    and what followed in a like state of the nearest examples heard beside them.
+    and what followed in a like state of the nearest examples heard beside them. Answers are short
+    enough to be held to a syntax, if all the examples have one.
     """
     steps = 2 * config.training.steps
     return replace(
         config,
         network=replace(config.network, word_dropout=0.15),
         training=replace(config.training, steps=steps, evaluate_every=steps // 8, average=0.998),
-        decoding=replace(config.decoding, remembered=16),
+        decoding=replace(config.decoding, remembered=16, syntax=AUTO),
     )
 
 
@@ -295,6 +297,8 @@ def _task(
     if not decoding.max_length:
         longest = max(len(numbering.tokenize_output(example.y)) for example in examples)
         decoding = replace(decoding, max_length=min(longest * 5 // 4 + 10, LONGEST_OUTPUT))
+    if decoding.syntax == AUTO:
+        decoding = replace(decoding, syntax=find_syntax([example.y for example in examples]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)  # initial weights; the steps seed themselves
         editor = NeuralEditor.build(numbering, config.network, decoding)
