@@ -112,6 +112,7 @@ def test_a_syntax_has_a_name_and_a_wrong_one_is_told_with_the_right_ones() -> No
     [
         (PROGRAMS, "python"),
         (['print("hello")', "f(x)", "yes"], "python"),
+        (['class Card:\n    cost = 3\n    text = "x"\n'], "python"),  # its first half is valid
         (['{"a": [1, 2]}', "[]", '{"b": null}'], "json"),
         (['{"a": 1}', "{'a': 1}"], "python"),
         ([*PROGRAMS, "SELECT 1 FROM t;"], "any"),
@@ -119,9 +120,11 @@ def test_a_syntax_has_a_name_and_a_wrong_one_is_told_with_the_right_ones() -> No
         (["17", "4", "2018"], "any"),
         (["a sentence that nothing parses"], "any"),
         (["", ""], "any"),
+        (["f(x)"] * 95 + ["f(x"] * 5, "python"),  # faults that examples may have
+        (["f(x)"] * 9 + ["f(x"], "any"),
     ],
 )
-def test_the_syntax_of_outputs_is_the_one_that_all_have_and_their_halves_lack(
+def test_the_syntax_of_outputs_is_the_one_that_they_have_and_their_beginnings_lack(
     outputs: list[str], name: str
 ) -> None:
     assert find_syntax(outputs) == name

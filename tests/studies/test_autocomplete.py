@@ -20,10 +20,11 @@ from redraft.fitting import FitOptions
 from redraft.models.ngram_cache import EVIDENCE, LONGEST
 from redraft.retrieval.lexical import Bm25Retriever
 from redraft.studies.autocomplete import ABLATIONS, ORACLE, ablation_rows, paper_rows, system_rows
-from redraft.studies.completion_bench import COSTS, Bench, Size
+from redraft.studies.completion_bench import Bench, Size
 from redraft.studies.completion_figures import write_plots
 from redraft.studies.completion_tables import TABLES
 from redraft.studies.completions import METRICS, SIMILARITY, measure_retriever
+from redraft.studies.costs import COSTS
 from redraft.studies.differences import difference_rows, keep, read_kept
 from redraft.studies.functions import (
     IN_PROJECT,

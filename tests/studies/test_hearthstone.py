@@ -1,5 +1,7 @@
 """The Hearthstone study: every system and ablation becomes a row, on cards made up here."""
 
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -7,21 +9,24 @@ import pytest
 
 from redraft.data.example import Example
 from redraft.editing.editor import Editor
+from redraft.editing.neural_editor import NeuralEditor
 from redraft.fitting import FitOptions
 from redraft.retrieval.retriever import Retriever
 from redraft.studies.answers import Bench, Questions, paper_rows, system_rows
 from redraft.studies.hearthstone import (
     ABLATIONS,
     ALONE,
-    MIXED,
+    NETWORKS,
     OTHER_RETRIEVERS,
-    PUBLISHED,
+    SEARCHES,
     SETTING,
+    TABLES,
     ablation_rows,
     retriever_rows,
+    search_rows,
 )
 from redraft.studies.prototype_use import ADDED, HALF, adding_rows, given_rows
-from redraft.studies.results import Measured, markdown_table
+from redraft.studies.results import Measured
 
 TINY: dict[str, Any] = {
     "retriever": {
@@ -72,18 +77,20 @@ def test_both_systems_and_every_retriever_alone_are_measured_on_the_same_cards(
     assert alone.config["retriever"] == "none"
     assert alone.config["numbering"]["prototypes"] == 0
     assert edited.parameters > alone.parameters > 0
-    table = markdown_table(
-        [{**row.__dict__} for row in rows], {"bleu_paper": "BLEU"}, published=PUBLISHED
-    )
-    assert "| published, test | Retrieve+Edit (Hashimoto et al. 2018) | 66 | 70.0 |" in table
+    assert edited.train_seconds > 0
+    shown = {mark: table.markdown([asdict(row) for row in rows]) for mark, table in TABLES.items()}
+    published = "| published, test | Retrieve+Edit (Hashimoto et al. 2018) | 66 | – | 70.0 |"
+    assert published in shown[SETTING]
+    assert "seq2seq" in shown[f"{SETTING}, costs"]
+    assert "bm25" not in shown[f"{SETTING}, costs"]  # it was not trained
+    assert "retrieve+edit" not in shown[f"{SETTING}, ahead"]
 
 
 def test_each_ablation_changes_one_part_and_leaves_the_rest(bench: Bench) -> None:
     measured = [each.row for each in ablation_rows(bench)]
     rows = {row.setting.removeprefix(f"{SETTING}, "): row for row in measured}
-    mixed = [f"{count} prototypes mixed" for count in MIXED]
     retrieved = [f"{name} retrieval" for name in OTHER_RETRIEVERS]
-    assert list(rows) == [*mixed, "greedy", *ABLATIONS, *retrieved]
+    assert list(rows) == [*ABLATIONS, *retrieved]
     whole = dict(next(iter(system_rows(bench))).row.config)
     for name, settings in ABLATIONS.items():
         changed = rows[name].config
@@ -94,14 +101,43 @@ def test_each_ablation_changes_one_part_and_leaves_the_rest(bench: Bench) -> Non
             assert rest == {k: v for k, v in whole[table].items() if k not in values}
 
 
+def test_the_same_weights_are_searched_in_other_ways(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[NeuralEditor] = []
+    measure = Bench.measure
+
+    def listening(
+        self: Bench, system: str, setting: str, retriever: Retriever, editor: NeuralEditor
+    ) -> Measured:
+        searched.append(editor)
+        return measure(self, system, setting, retriever, editor)
+
+    monkeypatch.setattr(Bench, "measure", listening)
+    settings = [each.row.setting.removeprefix(f"{SETTING}, ") for each in search_rows(bench)]
+    assert settings == [*SEARCHES, f"{NETWORKS} networks"]
+    *others, together = searched
+    for editor, changed in zip(others, SEARCHES.values(), strict=True):
+        assert editor.decoding == replace(together.decoding, **changed) != together.decoding
+    assert together.decoding.syntax == "python"
+    assert together.network.size == NETWORKS
+    trained = list(bench.folder.rglob("editor/**/log.jsonl"))
+    assert len(trained) == NETWORKS
+
+
 def test_a_finished_training_is_not_repeated(bench: Bench) -> None:
     first = next(iter(system_rows(bench))).row
     again = Bench(bench.questions, bench.options, bench.folder)
     second = next(iter(system_rows(again))).row
-    assert second.metrics == first.metrics
-    logs = list((bench.folder or Path()).rglob("editor/**/log.jsonl"))
+    assert _without_speed(second.metrics) == _without_speed(first.metrics)
+    assert second.train_seconds == pytest.approx(first.train_seconds, abs=0.2)  # as it took then
+    logs = list(bench.folder.rglob("editor/**/log.jsonl"))
     assert len(logs) == 1
     assert len(logs[0].read_text().splitlines()) == 2
+
+
+def _without_speed(metrics: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in metrics.items() if name != "per_second"}
 
 
 def test_the_papers_networks_have_the_papers_sizes() -> None:
@@ -113,7 +149,7 @@ def test_the_papers_networks_have_the_papers_sizes() -> None:
             asked.append((system, retriever_name, settings))
             return None, None
 
-    list(paper_rows(Listening(Questions(SETTING, "dev", [], []), FitOptions(), None)))
+    list(paper_rows(Listening(Questions(SETTING, "dev", [], []), FitOptions(), Path())))
     assert [(system, name) for system, name, _ in asked] == [
         ("retrieve+edit (paper)", "task"),
         ("seq2seq (paper)", "none"),
@@ -156,4 +192,4 @@ def test_the_half_that_was_not_trained_on_is_added_to_retrieve_from(
     assert dict(asked)[f"{SETTING}, {HALF}"] == half
     assert asked[-1] == (f"{SETTING}, {ADDED}", whole)
     # the weights are those of the half: nothing was trained for what was added
-    assert len(list((bench.folder or Path()).rglob("editor/**/log.jsonl"))) == 2
+    assert len(list(bench.folder.rglob("editor/**/log.jsonl"))) == 2

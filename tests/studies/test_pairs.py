@@ -11,13 +11,11 @@ from typer.testing import CliRunner
 
 from redraft.cli.app import app
 from redraft.fitting import FitOptions
-from redraft.studies.answers import Bench, Questions
+from redraft.studies.answers import Bench, Questions, compared_rows, measured_rows
 from redraft.studies.pairs import (
     KINDS,
     MEASURES,
     METRICS,
-    compared_rows,
-    measured_rows,
     read_questions,
     tables,
 )
@@ -43,7 +41,7 @@ def test_every_system_is_measured_and_the_default_compared_with_each(
     rows: list[Row] = []
     for seed in (0, 1):
         bench = bench_of(questions, tmp_path / "runs", seed)
-        rows += measured_rows(bench, "systems", tmp_path / "runs" / "dev")
+        rows += measured_rows(bench, MEASURES["systems"], tmp_path / "runs" / "dev")
     assert [row.system for row in rows] == 2 * SYSTEMS
     for row in rows:
         assert (row.setting, row.split, row.n) == ("queries", "dev", 4)
@@ -55,7 +53,7 @@ def test_every_system_is_measured_and_the_default_compared_with_each(
     for table in ("training", "decoding", "augmentation"):
         assert edited.config[table] == alone.config[table]
 
-    compared = list(compared_rows(tmp_path / "runs" / "dev"))
+    compared = list(compared_rows(tmp_path / "runs" / "dev", METRICS))
     assert [row.system for row in compared] == ["retrieve+edit − bm25", "retrieve+edit − seq2seq"]
     for row, other in zip(compared, ("bm25", "seq2seq"), strict=True):
         assert row.config["seeds"] == [0, 1]
@@ -91,11 +89,11 @@ def test_answers_of_dev_and_test_are_kept_apart_and_trained_once(
     runs = tmp_path / "runs"
     for split in ("dev", "test"):
         bench = bench_of(replace(questions, split=split), runs)
-        list(measured_rows(bench, "systems", runs / split))
+        list(measured_rows(bench, MEASURES["systems"], runs / split))
     logs = list(runs.rglob("editor/**/log.jsonl"))
     assert len(logs) == 2  # of Retrieve+Edit and of Seq2Seq
     assert all(len(log.read_text().splitlines()) == 2 for log in logs)
-    assert [row.split for row in compared_rows(runs / "test")] == ["test", "test"]
+    assert [row.split for row in compared_rows(runs / "test", METRICS)] == ["test", "test"]
 
 
 def test_outputs_that_stand_in_train_are_not_counted_as_unseen(

@@ -30,7 +30,9 @@ class Measure(str, Enum):
     """What can be measured."""
 
     SYSTEMS = "systems"
+    RETRIEVERS = "retrievers"
     PAPER = "paper"
+    SEARCHES = "searches"
     ABLATIONS = "ablations"
     PROTOTYPES = "prototypes"
     ADDING = "adding"
@@ -86,8 +88,9 @@ def command(
     measure: Annotated[
         list[Measure] | None,
         typer.Option(
-            help="The systems, the paper's LSTMs, ablations; hearthstone: other prototypes than "
-            "the nearest, and adding half of the cards. [systems]"
+            help="The systems, the paper's LSTMs, ablations; hearthstone: the retrievers alone, "
+            "other searches, other prototypes than the nearest, and adding half of the cards. "
+            "[systems]"
         ),
     ] = None,
     size: Annotated[
@@ -103,9 +106,10 @@ def command(
 ) -> None:
     """Measure an experiment and write its results.json and table.
 
-    `hearthstone`: the paper's table. Retrieve+Edit, Seq2Seq and each retriever alone, beside the
-    published figures; with `--measure ablations`, what each part is worth; `prototypes`, what the
-    editor makes of better and worse ones; `adding`, what half of the cards bring without training.
+    `hearthstone`: the paper's table. Retrieve+Edit and Seq2Seq beside the published figures; with
+    `--measure retrievers`, each retriever alone; `ablations`, what each part is worth; `searches`,
+    the same weights searched in other ways; `prototypes`, what the editor makes of better and
+    worse ones; `adding`, what half of the cards bring without training.
 
     `autocomplete`: completion of Python functions in a project that nothing was trained on and
     across packages, beside what a user might pick instead; the packages are downloaded and mined.
@@ -222,28 +226,30 @@ def _refuse_measures(request: Request, name: str, known: Collection[str]) -> Non
 
 
 def _hearthstone(request: Request) -> Study:
-    from redraft.studies.hearthstone import METRICS, PUBLISHED
+    from redraft.studies.hearthstone import MEASURES, PUBLISHED, TABLES
 
-    return _one_table("hearthstone", request, METRICS, PUBLISHED, _hearthstone_rows(request))
+    _refuse_measures(request, "hearthstone", MEASURES)
+    results = request.out / "results.json"
+    return Study(_hearthstone_rows(request), PUBLISHED, results, TABLES)
 
 
 def _hearthstone_rows(request: Request) -> "Iterator[Row]":
     from redraft.fitting import FitOptions
-    from redraft.studies.answers import Bench, Questions
+    from redraft.studies.answers import Bench, Questions, compared_rows, measured_rows
     from redraft.studies.corpora import read_splits
-    from redraft.studies.hearthstone import MEASURES, SETTING
+    from redraft.studies.hearthstone import MEASURES, METRICS, SETTING
 
     if request.data is None:
         raise PairsError("hearthstone needs the cards; name their folder with --data")
     train, asked = read_splits(request.data, "train", request.split)
     questions = Questions(SETTING, request.split, train, asked)
+    runs = request.out / "runs"
     for measure in request.measures:
         for seed in request.seeds:
             with watched(f"{measure.value}, seed {seed}") as observer:
-                options = FitOptions(seed=seed, observer=observer)
-                bench = Bench(questions, options, request.out / "runs")
-                for rows in MEASURES[measure.value]:
-                    yield from (measured.row for measured in rows(bench))
+                bench = Bench(questions, FitOptions(seed=seed, observer=observer), runs)
+                yield from measured_rows(bench, MEASURES[measure.value], runs / request.split)
+    yield from compared_rows(runs / request.split, METRICS)
 
 
 def _pairs(request: Request) -> Study:
@@ -258,8 +264,8 @@ def _pairs(request: Request) -> Study:
 
 def _pairs_rows(request: Request) -> "Iterator[Row]":
     from redraft.fitting import FitOptions
-    from redraft.studies.answers import Bench
-    from redraft.studies.pairs import compared_rows, measured_rows, read_questions
+    from redraft.studies.answers import Bench, compared_rows, measured_rows
+    from redraft.studies.pairs import MEASURES, METRICS, read_questions
 
     for kind in (each.value for each in request.kinds):
         runs = request.out / "runs" / kind
@@ -267,11 +273,12 @@ def _pairs_rows(request: Request) -> "Iterator[Row]":
             kind, request.split, lambda sources: progress(sources, "mining", total=len(sources))
         )
         for measure in (each.value for each in request.measures):
+            measures = MEASURES[measure]
             for seed in request.seeds:
                 with watched(f"{kind}, {measure}, seed {seed}") as observer:
                     bench = Bench(questions, FitOptions(seed=seed, observer=observer), runs)
-                    yield from measured_rows(bench, measure, runs / request.split)
-        yield from compared_rows(runs / request.split)
+                    yield from measured_rows(bench, measures, runs / request.split)
+        yield from compared_rows(runs / request.split, METRICS)
 
 
 def _autocomplete(request: Request) -> Study:

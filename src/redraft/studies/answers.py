@@ -5,7 +5,7 @@ number of steps and keep their last weights. Knows no dataset.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from redraft.fitting import FitOptions, Parts, editor_config, fit_editor
 from redraft.retrieval.prototype import Prototype
 from redraft.retrieval.retriever import Retriever
 from redraft.retrieve_and_edit import RetrieveAndEdit
+from redraft.studies.costs import training_costs, training_seconds
+from redraft.studies.differences import difference_rows, keep, read_kept
 from redraft.studies.results import DECIMALS, Measured, Row
 from redraft.training.train_editor import paper_config
 
@@ -42,7 +44,7 @@ class Questions:
 class Bench:
     """Trains systems on pairs and scores their answers; retrievers are fitted once a seed."""
 
-    def __init__(self, questions: Questions, options: FitOptions, folder: Path | None) -> None:
+    def __init__(self, questions: Questions, options: FitOptions, folder: Path) -> None:
         self.questions = questions
         self.options = options
         self.folder = folder
@@ -59,19 +61,22 @@ class Bench:
 
     def editor(
         self, name: str, retriever: Retriever, settings: Settings
-    ) -> tuple[NeuralEditor, float]:
-        """An editor trained on what the retriever finds, and the seconds it took."""
-        started = time.monotonic()
+    ) -> tuple[NeuralEditor, Path]:
+        """An editor trained on what the retriever finds, and the folder of its training."""
         options = replace(self._options("editor", name), settings={"editor": settings})
         editor = fit_editor(Parts(self.questions.train, []), retriever, options)
-        return editor, time.monotonic() - started
+        return editor, self._place("editor", name)
+
+    def settings(self, changed: Settings) -> Settings:
+        """The settings of every editor with some of them changed."""
+        return merged(self.options.settings.get("editor", {}), changed)
 
     def _options(self, *place: str) -> FitOptions:
-        seed = f"seed-{self.options.seed}"
-        folder = (
-            self.folder.joinpath(seed, *(_file(each) for each in place)) if self.folder else None
-        )
-        return replace(self.options, folder=folder)
+        return replace(self.options, folder=self._place(*place))
+
+    def _place(self, *place: str) -> Path:
+        names = (_file(each) for each in place)
+        return self.folder.joinpath(f"seed-{self.options.seed}", *names)
 
     def measure(self, system: str, setting: str, retriever: Retriever, editor: Editor) -> Measured:
         """The scores of a system's answers, and the figures of every question."""
@@ -107,7 +112,10 @@ class Bench:
             self.questions.split,
             self.options.seed,
             scores.n,
-            {name: round(value, DECIMALS) for name, value in scores.metrics.items()},
+            {
+                **{name: round(value, DECIMALS) for name, value in scores.metrics.items()},
+                "per_second": round(len(asked) / seconds, DECIMALS),
+            },
             {
                 n: (round(low, DECIMALS), round(high, DECIMALS))
                 for n, (low, high) in scores.interval.items()
@@ -134,15 +142,16 @@ class Bench:
     ) -> tuple[Measured, NeuralEditor]:
         """What a trained editor answers, and the editor."""
         retriever, fitting = self.retriever(retriever_name)
-        settings = merged(self.options.settings.get("editor", {}), settings)
-        editor, training = self.editor(f"{system} {setting}", retriever, settings)
+        settings = self.settings(settings)
+        editor, folder = self.editor(f"{system} {setting}", retriever, settings)
         config = editor_config(
             len(self.questions.train), replace(self.options, settings={"editor": settings})
         )
         measured = self.measure(system, setting, retriever, editor)
         row = replace(
             measured.row,
-            train_seconds=round(fitting + training, 1),
+            metrics={**measured.row.metrics, **training_costs(folder, editor.network)},
+            train_seconds=round(fitting + training_seconds(folder), 1),
             parameters=sum(each.numel() for each in editor.network.parameters()),
             config={
                 "retriever": retriever_name,
@@ -155,6 +164,31 @@ class Bench:
 
 def _file(name: str) -> str:
     return "".join(each if each.isalnum() else "-" for each in name)
+
+
+Rows = Callable[[Bench], Iterator[Measured]]
+
+
+def measured_rows(bench: Bench, measures: Sequence[Rows], folder: Path) -> Iterator[Row]:
+    """The rows of some measures; the figures of every question are kept in the folder."""
+    for rows in measures:
+        for measured in rows(bench):
+            keep(measured, folder, metrics=measured.values)
+            yield measured.row
+
+
+def compared_rows(folder: Path, metrics: Collection[str]) -> Iterator[Row]:
+    """What Retrieve+Edit is ahead by of each other system, in all that was kept in the folder."""
+    for row in difference_rows(read_kept(folder), metrics=metrics):
+        # of a system that is never right everything is an endless multiple
+        shown = {name: row.metrics[name] for name in metrics if name in row.metrics}
+        interval = {name: row.interval[name] for name in shown}
+        yield replace(row, metrics=shown, interval=interval)
+
+
+def is_ahead(row: Mapping[str, Any]) -> bool:
+    """Whether a row of results.json compares two systems."""
+    return " − " in row["system"]
 
 
 def system_rows(bench: Bench) -> Iterator[Measured]:

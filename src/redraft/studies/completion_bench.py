@@ -22,6 +22,7 @@ from redraft.retrieval.encoder import DirectionEncoder
 from redraft.retrieval.lexical import Bm25Retriever
 from redraft.retrieval.retriever import Retriever
 from redraft.studies.completions import measure_editor
+from redraft.studies.costs import COSTS, training_costs, training_seconds
 from redraft.studies.functions import (
     IN_PROJECT,
     STRICT,
@@ -31,15 +32,12 @@ from redraft.studies.functions import (
     Setting,
     settings,
 )
-from redraft.studies.results import DECIMALS, Measured
+from redraft.studies.results import Measured
 from redraft.training.fit_cache import fit_cache
-from redraft.training.loop import last_report
 from redraft.training.train_editor import FEW_EPOCHS, count_projects
 from redraft.training.train_retriever import Target
 
 Settings = Mapping[str, Mapping[str, Any]]
-
-COSTS = {"core_minutes": "training, core minutes", "millions": "parameters, millions"}
 
 
 @dataclass(frozen=True)
@@ -156,13 +154,8 @@ class Bench:
 
 def _costs(folder: Path, network: nn.Module) -> dict[str, Any]:
     """What it took to train a network in a folder, and its size."""
-    report = last_report(folder)
-    parameters = sum(each.numel() for each in network.parameters())
     return {
-        "train_seconds": round(report.seconds, 1),
-        "parameters": parameters,
-        "costs": {
-            "core_minutes": round(report.core_seconds / 60, DECIMALS),
-            "millions": round(parameters / 1e6, DECIMALS),
-        },
+        "train_seconds": training_seconds(folder),
+        "parameters": sum(each.numel() for each in network.parameters()),
+        "costs": training_costs(folder, network),
     }

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from redraft.studies.autocomplete import ABLATIONS, OTHER_ABLATIONS, PUBLISHED
-from redraft.studies.completion_bench import COSTS
 from redraft.studies.completions import COMPLETIONS, METRICS
+from redraft.studies.costs import COSTS
 from redraft.studies.differences import DEFAULT
 from redraft.studies.functions import IN_PROJECT, OTHER_FILES, PAPER, STRICT
 from redraft.studies.results import Table

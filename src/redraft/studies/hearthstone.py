@@ -2,14 +2,16 @@
 part of the editor is worth.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from redraft.config import DEFAULT_RETRIEVER
-from redraft.studies.answers import Bench, Settings, paper_rows, system_rows
+from redraft.editing.neural_editor import NeuralEditor
+from redraft.studies.answers import Bench, Rows, Settings, is_ahead, paper_rows, system_rows
+from redraft.studies.costs import COSTS
 from redraft.studies.prototype_use import adding_rows, given_rows
-from redraft.studies.results import Measured
+from redraft.studies.results import Measured, Table
 
 SETTING = "hearthstone"
 METRICS = {
@@ -20,8 +22,17 @@ METRICS = {
     "parses": "parses %",
 }
 ALONE = ("lexical", "bm25", "input", "hybrid", "task")
-MIXED = (3, 5)
-"""How many prototypes are mixed; the systems have one."""
+NETWORKS = 3
+"""How many seeds answer together as an ensemble."""
+
+SEARCHES: Mapping[str, Mapping[str, Any]] = {
+    "no state cache": {"remembered": 0},
+    "any syntax": {"syntax": "any"},
+    "no state cache, any syntax": {"remembered": 0, "syntax": "any"},
+    "3 prototypes mixed": {"prototypes": 3},
+    "greedy": {"beam_size": 1},
+}
+"""Other ways to search the outputs of the same weights."""
 
 OTHER_RETRIEVERS = ("lexical", "task")
 
@@ -48,6 +59,8 @@ PUBLISHED: tuple[Mapping[str, Any], ...] = (
 """Test split, without pre-training, as their authors gave them."""
 
 ABLATIONS: Mapping[str, Settings] = {
+    "no words dropped": {"network": {"word_dropout": 0.0}},
+    "words in pieces": {"numbering": {"pieces": 500}},
     "no copying": {"network": {"copying": "none"}},
     "x' read too": {"numbering": {"reads_prototype_input": True}},
     "no identity augmentation": {"augmentation": {"identity": 0.0}},
@@ -63,27 +76,51 @@ def retriever_rows(bench: Bench) -> Iterator[Measured]:
         yield bench.alone(name, SETTING)
 
 
+def search_rows(bench: Bench) -> Iterator[Measured]:
+    """The weights of Retrieve+Edit searched in other ways, and those of several seeds together."""
+    retriever, editor = bench.retriever(DEFAULT_RETRIEVER)[0], _editor(bench)
+    for what, changed in SEARCHES.items():
+        other = editor.with_decoding(replace(editor.decoding, **changed))
+        yield bench.measure("retrieve+edit", f"{SETTING}, {what}", retriever, other)
+    seeds = range(bench.options.seed + 1, bench.options.seed + NETWORKS)
+    others = [
+        _editor(Bench(bench.questions, replace(bench.options, seed=seed), bench.folder))
+        for seed in seeds
+    ]
+    together = NeuralEditor.together([editor, *others])
+    setting = f"{SETTING}, {NETWORKS} networks"
+    yield bench.measure("retrieve+edit", setting, retriever, together)
+
+
+def _editor(bench: Bench) -> NeuralEditor:
+    retriever = bench.retriever(DEFAULT_RETRIEVER)[0]
+    return bench.editor(f"retrieve+edit {SETTING}", retriever, bench.settings({}))[0]
+
+
 def ablation_rows(bench: Bench) -> Iterator[Measured]:
     """Retrieve+Edit with one part changed at a time; with none changed it is among the systems."""
-    _, editor = bench.edited("retrieve+edit", SETTING, DEFAULT_RETRIEVER, {})
-    retriever = bench.retriever(DEFAULT_RETRIEVER)[0]
-    for count in MIXED:
-        mixed = editor.with_decoding(replace(editor.decoding, prototypes=count))
-        setting = f"{SETTING}, {count} prototypes mixed"
-        yield bench.measure("retrieve+edit", setting, retriever, mixed)
-    greedy = editor.with_decoding(replace(editor.decoding, beam_size=1))
-    yield bench.measure("retrieve+edit", f"{SETTING}, greedy", retriever, greedy)
     for what, settings in ABLATIONS.items():
         yield bench.edited("retrieve+edit", f"{SETTING}, {what}", DEFAULT_RETRIEVER, settings)[0]
     for name in OTHER_RETRIEVERS:
         yield bench.edited("retrieve+edit", f"{SETTING}, {name} retrieval", name, {})[0]
 
 
-MEASURES: Mapping[str, Sequence[Callable[[Bench], Iterator[Measured]]]] = {
-    "systems": (retriever_rows, system_rows),
+MEASURES: Mapping[str, Sequence[Rows]] = {
+    "systems": (system_rows,),
+    "retrievers": (retriever_rows,),
     "paper": (paper_rows,),
+    "searches": (search_rows,),
     "ablations": (ablation_rows,),
     "prototypes": (given_rows,),
     "adding": (adding_rows,),
 }
 """What can be measured, by name."""
+
+TABLES: Mapping[str, Table] = {
+    SETTING: Table(METRICS, lambda row: not is_ahead(row), PUBLISHED),
+    f"{SETTING}, ahead": Table(METRICS, is_ahead),
+    f"{SETTING}, costs": Table(
+        {**COSTS, "per_second": "answers a second"}, lambda row: "millions" in row["metrics"]
+    ),
+}
+"""By their marks in a page: every system, what Retrieve+Edit is ahead by, what each costs."""

@@ -1,16 +1,13 @@
 """Two other kinds of pairs: the defaults, untouched, beside what a user might pick instead."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from redraft.data.example import Example
-from redraft.studies.answers import Bench, Questions, paper_rows, system_rows
+from redraft.studies.answers import Bench, Questions, Rows, is_ahead, paper_rows, system_rows
 from redraft.studies.corpora import Watch, standard_library
-from redraft.studies.differences import difference_rows, keep, read_kept
 from redraft.studies.queries import make_queries
-from redraft.studies.results import Measured, Row, Table
+from redraft.studies.results import Measured, Table
 from redraft.studies.signatures import mine_signatures, split_signatures
 
 METRICS = {"bleu_yin": "BLEU yin", "exact": "exact %", "exact_clean": "exact, unseen %"}
@@ -48,28 +45,11 @@ def baseline_rows(bench: Bench) -> Iterator[Measured]:
     yield bench.alone(BASELINE, bench.questions.setting)
 
 
-MEASURES: Mapping[str, Sequence[Callable[[Bench], Iterator[Measured]]]] = {
+MEASURES: Mapping[str, Sequence[Rows]] = {
     "systems": (baseline_rows, system_rows),
     "paper": (paper_rows,),
 }
 """What can be measured, by name."""
-
-
-def measured_rows(bench: Bench, measure: str, folder: Path) -> Iterator[Row]:
-    """The rows of a measure; the figures of every question are kept in the folder."""
-    for rows in MEASURES[measure]:
-        for measured in rows(bench):
-            keep(measured, folder, metrics=measured.values)
-            yield measured.row
-
-
-def compared_rows(folder: Path) -> Iterator[Row]:
-    """What Retrieve+Edit is ahead by of each other system, in all that was kept in the folder."""
-    for row in difference_rows(read_kept(folder), metrics=METRICS):
-        # of a system that is never right everything is an endless multiple
-        shown = {name: row.metrics[name] for name in METRICS if name in row.metrics}
-        interval = {name: row.interval[name] for name in shown}
-        yield replace(row, metrics=shown, interval=interval)
 
 
 def tables(kinds: Sequence[str]) -> dict[str, Table]:
@@ -77,14 +57,14 @@ def tables(kinds: Sequence[str]) -> dict[str, Table]:
     found = {}
     for kind in kinds:
         for split in SPLITS:
-            found[f"pairs {kind}, {split}"] = _table(kind, split, is_ahead=False)
-            found[f"pairs {kind}, {split}, ahead"] = _table(kind, split, is_ahead=True)
+            found[f"pairs {kind}, {split}"] = _table(kind, split, compares=False)
+            found[f"pairs {kind}, {split}, ahead"] = _table(kind, split, compares=True)
     return found
 
 
-def _table(kind: str, split: str, *, is_ahead: bool) -> Table:
+def _table(kind: str, split: str, *, compares: bool) -> Table:
     def has(row: Mapping[str, Any]) -> bool:
         is_here = (row["setting"], row["split"]) == (kind, split)
-        return is_here and (" − " in row["system"]) is is_ahead
+        return is_here and is_ahead(row) is compares
 
     return Table(METRICS, has)

@@ -43,11 +43,10 @@ def adding_rows(bench: Bench) -> Iterator[Measured]:
     """Both systems trained on every other pair; then the others are added, and nothing trained."""
     questions = bench.questions
     whole, half = questions.train, questions.train[::2]
-    folder = bench.folder / "half" if bench.folder else None
     fewer = Bench(
         replace(questions, train=half, setting=f"{questions.setting}, {HALF}"),
         bench.options,
-        folder,
+        bench.folder / "half",
     )
     yield from system_rows(fewer)
     _, editor = fewer.edited("retrieve+edit", fewer.questions.setting, DEFAULT_RETRIEVER, {})
