@@ -25,6 +25,7 @@ from redraft.editing.mixture import Mixture, MixtureState
 from redraft.editing.neural_draft import BARRED, SPARE, NeuralDraft, Words
 from redraft.editing.question import Question
 from redraft.editing.remembering import remember
+from redraft.editing.studying import studied
 from redraft.editing.syntax import AUTO, AnySyntax, Syntax, named_syntax
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
 from redraft.models.ensemble import EditDistribution, Ensemble
@@ -48,10 +49,11 @@ class DecodingConfig:
 
     `prototypes`: how many distributions are mixed, each of another prototype, or of as many as are
     read at once. `remembered`: how many of the nearest examples are read as if they were written,
-    so that what followed in a like state is foreseen. `cached`: in how many of the nearest outputs
-    the last words are looked up. A `max_length` of 0 is set by training: somewhat more than the
-    longest output. `syntax`: what every output must be: any, python or json; with auto, training
-    takes what all its outputs are.
+    so that what followed in a like state is foreseen. `studied`: how many steps of training are
+    taken on these before an answer, and undone after it. `cached`: in how many of the nearest
+    outputs the last words are looked up. A `max_length` of 0 is set by training: somewhat more than
+    the longest output. `syntax`: what every output must be: any, python or json; with auto,
+    training takes what its outputs are.
     """
 
     beam_size: int = 5
@@ -59,6 +61,7 @@ class DecodingConfig:
     max_length: int = 0
     prototypes: int = 1
     remembered: int = 0
+    studied: int = 0
     cached: int = 0
     syntax: str = "any"
 
@@ -154,9 +157,11 @@ class NeuralEditor(Editor):
         questions = [self.question(x, found) for x, found in zip(inputs, prototypes, strict=True)]
         order = sorted(range(len(questions)), key=lambda at: _length(questions[at]))
         answers: list[list[Candidate]] = [[] for _ in questions]
-        for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
-            found = self._search([questions[at] for at in rows], k, generator)
+        size = 1 if self.decoding.studied else BATCH
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            with studied(self, questions[rows[0]].edits[0].remembered):
+                found = self._search([questions[at] for at in rows], k, generator)
             for at, candidates in zip(rows, found, strict=True):
                 answers[at] = candidates
         return answers
