@@ -13,7 +13,7 @@ from torch import nn
 
 from redraft.errors import ModelError, TrainingInterrupted
 from redraft.training.checkpoint import Checkpoint
-from redraft.training.loop import Report, StepLoss, Task, TrainingConfig, last_report, train
+from redraft.training.loop import REACH, Report, StepLoss, Task, TrainingConfig, last_report, train
 
 CONFIG = TrainingConfig(steps=24, batch_size=4, evaluate_every=6, learning_rate=0.05)
 
@@ -72,6 +72,17 @@ def test_a_run_stopped_anywhere_and_resumed_ends_with_the_same_weights(
         train(second, config, checkpoint=checkpoint(tmp_path / str(stop)))
         assert weights(second) == weights(whole)
         assert first.seen + second.seen == whole.seen
+
+
+def test_a_mean_of_weights_is_over_no_more_than_a_share_of_a_short_run(tmp_path: Path) -> None:
+    at_most = 1 - 1 / (REACH * CONFIG.steps)
+    ended = []
+    for average in (0.998, at_most, 0.5, 0.0):
+        task, config = LineTask(), replace(CONFIG, average=average)
+        train(task, config, checkpoint=checkpoint(tmp_path / str(average)))
+        ended.append(weights(task))
+    assert ended[0] == ended[1]
+    assert len(set(map(tuple, ended))) == 3
 
 
 def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class TrainingConfig:
     evaluate_every: int = 100
     patience: int = 0
     seed: int = 0
-    average: float = 0.0  # what a step counts in the mean of the weights beside the step after it
+    average: float = 0.0  # what a step counts in the mean of weights beside the next; see REACH
     budget: float = 0.0  # seconds: fewer steps if they would take longer; 0 is no limit
     save_seconds: float = 60.0
 
@@ -84,6 +84,9 @@ class Report:
 
 
 Observer = Callable[[Report], None]
+
+REACH = 0.25
+"""The share of all steps that a mean of weights is over at most: a short run forgets its begin."""
 
 LOG = "log.jsonl"
 """Where a run's reports are written, beside its checkpoint."""
@@ -150,7 +153,8 @@ class _Run:
         self.task, self.config, self.checkpoint, self.observer = task, config, checkpoint, observer
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
         self.device = next(task.network.parameters()).device
-        self.average = AveragedWeights(task.network, config.average)
+        decay = min(config.average, max(0.0, 1 - 1 / (REACH * config.steps)))
+        self.average = AveragedWeights(task.network, decay)
         self.best = copy_weights(task.network)
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
         self.seconds, self.core_seconds, self.saved_at = 0.0, 0.0, time.monotonic()
