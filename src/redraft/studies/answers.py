@@ -67,6 +67,11 @@ class Bench:
         editor = fit_editor(Parts(self.questions.train, []), retriever, options)
         return editor, self._place("editor", name)
 
+    def trained(self, system: str, setting: str, retriever_name: str) -> NeuralEditor:
+        """The editor of a system with the default settings, trained unless it was before."""
+        retriever = self.retriever(retriever_name)[0]
+        return self.editor(f"{system} {setting}", retriever, self.settings({}))[0]
+
     def settings(self, changed: Settings) -> Settings:
         """The settings of every editor with some of them changed."""
         return merged(self.options.settings.get("editor", {}), changed)
@@ -191,11 +196,14 @@ def is_ahead(row: Mapping[str, Any]) -> bool:
     return " − " in row["system"]
 
 
+SYSTEMS = {"retrieve+edit": DEFAULT_RETRIEVER, "seq2seq": "none"}
+"""The systems with the default settings, and what each retrieves by."""
+
+
 def system_rows(bench: Bench) -> Iterator[Measured]:
     """Retrieve+Edit and Seq2Seq, both with the default settings."""
-    setting = bench.questions.setting
-    yield bench.edited("retrieve+edit", setting, DEFAULT_RETRIEVER, {})[0]
-    yield bench.edited("seq2seq", setting, "none", {})[0]
+    for system, retriever in SYSTEMS.items():
+        yield bench.edited(system, bench.questions.setting, retriever, {})[0]
 
 
 def paper_rows(bench: Bench) -> Iterator[Measured]:

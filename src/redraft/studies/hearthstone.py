@@ -78,23 +78,20 @@ def retriever_rows(bench: Bench) -> Iterator[Measured]:
 
 def search_rows(bench: Bench) -> Iterator[Measured]:
     """The weights of Retrieve+Edit searched in other ways, and those of several seeds together."""
-    retriever, editor = bench.retriever(DEFAULT_RETRIEVER)[0], _editor(bench)
+    retriever = bench.retriever(DEFAULT_RETRIEVER)[0]
+    seeds = range(bench.options.seed, bench.options.seed + NETWORKS)
+    editor, *others = (
+        Bench(bench.questions, replace(bench.options, seed=seed), bench.folder).trained(
+            "retrieve+edit", SETTING, DEFAULT_RETRIEVER
+        )
+        for seed in seeds
+    )
     for what, changed in SEARCHES.items():
         other = editor.with_decoding(replace(editor.decoding, **changed))
         yield bench.measure("retrieve+edit", f"{SETTING}, {what}", retriever, other)
-    seeds = range(bench.options.seed + 1, bench.options.seed + NETWORKS)
-    others = [
-        _editor(Bench(bench.questions, replace(bench.options, seed=seed), bench.folder))
-        for seed in seeds
-    ]
     together = NeuralEditor.together([editor, *others])
     setting = f"{SETTING}, {NETWORKS} networks"
     yield bench.measure("retrieve+edit", setting, retriever, together)
-
-
-def _editor(bench: Bench) -> NeuralEditor:
-    retriever = bench.retriever(DEFAULT_RETRIEVER)[0]
-    return bench.editor(f"retrieve+edit {SETTING}", retriever, bench.settings({}))[0]
 
 
 def ablation_rows(bench: Bench) -> Iterator[Measured]:
