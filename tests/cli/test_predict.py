@@ -102,6 +102,16 @@ def test_origins_can_be_told_apart_without_colours() -> None:
     assert traced(provenance, marks=True).plain == "‹f(› «name»)"
 
 
+def test_what_is_remembered_and_studied_reaches_the_search(folder: Path) -> None:
+    chances = [
+        answer(folder / "sure", TEXT, *options, "--explain")["candidates"][0]["log_prob"]
+        for options in ((), ("--remembered", 4), ("--remembered", 4, "--studied", 2))
+    ]
+    assert len(set(chances)) == 3
+    expected = "studied is 2 and remembered 0; name how many of the nearest examples are to be"
+    assert_refused(expected, folder / "sure", TEXT, "--studied", 2)
+
+
 def test_beam_and_prototypes_reach_the_search(folder: Path) -> None:
     one = answer(folder / "sure", TEXT, "--beam", 1, "--explain")["candidates"]
     assert one[0]["output"] == OUTPUT
@@ -147,7 +157,10 @@ def test_a_precision_that_was_never_reached_is_refused(
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--beam", 2), ("--prototypes", 2), ("--min-confidence", 0.5), ("--precision", 0.5)],
+    [
+        *(("--beam", 2), ("--prototypes", 2), ("--remembered", 2), ("--studied", 2)),
+        *(("--min-confidence", 0.5), ("--precision", 0.5)),
+    ],
 )
 def test_options_of_the_neural_editor_are_refused_by_models_without_it(
     option: str, value: float, folder: Path

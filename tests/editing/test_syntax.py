@@ -102,9 +102,10 @@ def test_what_nothing_can_mend_begins_no_json(text: str) -> None:
 
 def test_a_syntax_has_a_name_and_a_wrong_one_is_told_with_the_right_ones() -> None:
     assert [type(named_syntax(name)) for name in SYNTAXES] == [AnySyntax, PythonSyntax, JsonSyntax]
-    message = "no syntax is called 'sql'; choose one of: any, python, json, auto"
-    with pytest.raises(ConfigError, match=message):
-        named_syntax("sql")
+    for name in ("sql", "auto"):
+        message = f"no syntax is called '{name}' here; choose one of: any, python, json .when fit"
+        with pytest.raises(ConfigError, match=message):
+            named_syntax(name)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,22 @@ def command(
         int | None,
         typer.Option(min=1, help="How many prototypes an answer is mixed from. [as fitted: 1]"),
     ] = None,
+    remembered: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="How many of the nearest examples are looked up for what was written in a like "
+            "state; 0 is fastest. [as fitted]",
+        ),
+    ] = None,
+    studied: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Steps of training on these before each answer, such as 4, undone after it: "
+            "slow, and worth most for examples that were added after training. [0]",
+        ),
+    ] = None,
     syntax: Annotated[
         str | None,
         typer.Option(help="What every output must be: any, python or json. [as fitted]"),
@@ -99,7 +115,13 @@ def command(
     )
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model)
-    decoding = {"beam_size": beam, "prototypes": prototypes, "syntax": syntax}
+    decoding = {
+        "beam_size": beam,
+        "prototypes": prototypes,
+        "remembered": remembered,
+        "studied": studied,
+        "syntax": syntax,
+    }
     tuned = RetrieveAndEdit(loaded.retriever, _tune(loaded.editor, decoding))
     threshold = _threshold(loaded.editor, min_confidence, precision)
     examples = loaded.retriever.examples

@@ -27,6 +27,7 @@ from redraft.editing.question import Question
 from redraft.editing.remembering import remember
 from redraft.editing.studying import studied
 from redraft.editing.syntax import AUTO, AnySyntax, Syntax, named_syntax
+from redraft.errors import ConfigError
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
 from redraft.models.ensemble import EditDistribution, Ensemble
 from redraft.models.ngram_cache import NgramCache, NoCache
@@ -68,6 +69,11 @@ class DecodingConfig:
     def __post_init__(self) -> None:
         if self.syntax != AUTO:
             named_syntax(self.syntax)  # a wrong name is told before anything is trained
+        if self.studied and not self.remembered:
+            raise ConfigError(
+                f"studied is {self.studied} and remembered 0; name how many of the nearest "
+                "examples are to be remembered, such as 16"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,8 +128,10 @@ AUTO = "auto"
 def named_syntax(name: str) -> Syntax:
     """The syntax with this name, or an error that lists the names there are."""
     if name not in SYNTAXES:
-        names = ", ".join([*SYNTAXES, AUTO])
-        raise ConfigError(f"no syntax is called {name!r}; choose one of: {names}")
+        names = ", ".join(SYNTAXES)
+        raise ConfigError(
+            f"no syntax is called {name!r} here; choose one of: {names} (when fitting, also {AUTO})"
+        )
     return SYNTAXES[name]()
 
 
