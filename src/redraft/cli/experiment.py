@@ -243,13 +243,13 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
         raise PairsError("hearthstone needs the cards; name their folder with --data")
     train, asked = read_splits(request.data, "train", request.split)
     questions = Questions(SETTING, request.split, train, asked)
-    runs = request.out / "runs"
+    runs, kept = request.out / "runs", request.out / "measured" / request.split
     for measure in request.measures:
         for seed in request.seeds:
             with watched(f"{measure.value}, seed {seed}") as observer:
                 bench = Bench(questions, FitOptions(seed=seed, observer=observer), runs)
-                yield from measured_rows(bench, MEASURES[measure.value], runs / request.split)
-    yield from compared_rows(runs / request.split, METRICS)
+                yield from measured_rows(bench, MEASURES[measure.value], kept)
+    yield from compared_rows(kept, METRICS)
 
 
 def _pairs(request: Request) -> Study:
@@ -268,7 +268,7 @@ def _pairs_rows(request: Request) -> "Iterator[Row]":
     from redraft.studies.pairs import MEASURES, METRICS, read_questions
 
     for kind in (each.value for each in request.kinds):
-        runs = request.out / "runs" / kind
+        runs, kept = request.out / "runs" / kind, request.out / "measured" / kind / request.split
         questions = read_questions(
             kind, request.split, lambda sources: progress(sources, "mining", total=len(sources))
         )
@@ -277,8 +277,8 @@ def _pairs_rows(request: Request) -> "Iterator[Row]":
             for seed in request.seeds:
                 with watched(f"{kind}, {measure}, seed {seed}") as observer:
                     bench = Bench(questions, FitOptions(seed=seed, observer=observer), runs)
-                    yield from measured_rows(bench, measures, runs / request.split)
-        yield from compared_rows(runs / request.split, METRICS)
+                    yield from measured_rows(bench, measures, kept)
+        yield from compared_rows(kept, METRICS)
 
 
 def _autocomplete(request: Request) -> Study:
