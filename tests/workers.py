@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
-from torch.distributed import TCPStore
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from redraft.training.workers import Workers, connected
 

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,8 +19,7 @@ from redraft.models.noisy_autoencoder import AutoencoderConfig, NoisyAutoencoder
 from redraft.retrieval.encoder import DirectionEncoder
 from redraft.retrieval.lexical import LexicalRetriever
 from redraft.training.budget import within_budget
-from redraft.training.checkpoint import Checkpoint
-from redraft.training.loop import Report, StepLoss, Task, TrainingConfig, train
+from redraft.training.loop import Report, StepLoss, Task, TrainingConfig
 from redraft.training.prototypes import TopPrototypes, everywhere
 from redraft.training.train_editor import EditorConfig, EditorTask, train_editor
 from redraft.training.train_retriever import RetrieverTask, task_target
@@ -43,20 +42,13 @@ def two() -> Iterator[Team]:
         yield found
 
 
-class Noiseless(RetrieverTask):
-    """The retriever's losses without their noise, which no two workers have in common."""
-
-    def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:  # noqa: ARG002
-        return super().step(rows, generator=cast(torch.Generator, None))
+NO_NOISE = cast(torch.Generator, None)
+"""No two workers have their noise and their dropout in common: without a generator is none."""
 
 
 def editor_task() -> Task:
     torch.manual_seed(0)
     found = task(NextOne(LONGER), LONGER)
-    found.network.config = replace(found.network.config, dropout=0.0)
-    for part in found.network.modules():
-        if hasattr(part, "dropout_rate"):
-            part.dropout_rate = 0.0
     found.batches(16, seed=0)
     return found
 
@@ -68,7 +60,7 @@ def retriever_task() -> Task:
     config = AutoencoderConfig(word_width=8, width=8, code_width=8, decoder_layers=1)
     network = NoisyAutoencoder(len(numbering.vocabulary), 1, config)
     encoder = DirectionEncoder(network.encoder, numbering, ["text"])
-    return Noiseless(network, encoder, LONGER, target=task_target, judge=lambda _: {})
+    return RetrieverTask(network, encoder, LONGER, target=task_target, judge=lambda _: {})
 
 
 TASKS = {"editor": editor_task, "retriever": retriever_task}
@@ -78,8 +70,7 @@ def gradients(workers: Workers, kind: str, rows: list[int]) -> dict[str, Any]:
     """Those of one batch, and what it costs, as the loop finds them."""
     found = TASKS[kind]()
     own = workers.share(rows)
-    generator = torch.Generator().manual_seed(0)
-    cost = found.step(own or rows[:1], generator=generator)
+    cost = found.step(own or rows[:1], generator=NO_NOISE)
     cost.loss.backward()  # type: ignore[no-untyped-call]
     cost = workers.add_up(found.network, cost if own else cost.uncounted())
     named = found.network.named_parameters()
@@ -233,31 +224,6 @@ def test_what_the_first_finds_is_told_to_all(two: Team) -> None:
     first, second = two.run(values)
     assert first == [told, [0], [0, 1, 2], [True, False]]
     assert second == [told, [], [0, 1, 2], [True, False]]
-
-
-def dies(workers: Workers, folder: Path) -> None:
-    task, checkpoint = LineTask(), Checkpoint(folder / "checkpoint", "f")
-    config = TrainingConfig(steps=10**6, batch_size=4)
-
-    def kill(*arguments: Any, **named: Any) -> StepLoss:
-        if len(task.seen) == 5 and workers.rank == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return LineTask.step(task, *arguments, **named)
-
-    task.step = kill  # type: ignore[method-assign]
-    train(task, config, checkpoint=checkpoint, workers=workers)
-
-
-def test_the_loss_of_a_worker_is_told_in_one_line(tmp_path: Path) -> None:
-    with team(2) as mortals:
-        for pipe in mortals.pipes:
-            pipe.send((dies, (tmp_path,)))
-        first = mortals.pipes[0]
-        assert first.poll(60)
-        told = first.recv()
-    assert told.startswith("WorkersError: worker 0 of 2 has lost another (")
-    assert told.endswith("the same command goes on from the last save")
-    assert "\n" not in told
 
 
 def test_without_a_launcher_a_process_is_alone() -> None:
