@@ -55,7 +55,7 @@ PARTS = {
 }
 TRAINED = {"retriever": "retriever/encoder", "editor": "editor"}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "3", "--standalone"]
-PATIENCE = 240
+PATIENCE = 600
 
 
 def arguments(part: str, pairs: Path, out: str) -> list[str]:

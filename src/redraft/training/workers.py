@@ -23,6 +23,7 @@ from torch import Tensor, distributed, nn
 
 from redraft.errors import WorkersError
 from redraft.training.device import choose_device
+from redraft.training.meeting import meet
 
 if TYPE_CHECKING:
     from redraft.training.averaging import Weights
@@ -107,7 +108,7 @@ class ProcessGroup(Workers):
         self.device = device  # that tensors must be on to be sent
 
     def add_up(self, network: nn.Module, cost: "StepLoss") -> "StepLoss":
-        """One sum of everything, so that the workers wait for one another once a step."""
+        """One sum of everything: each costs a wait for the slowest worker."""
         parameters = list(network.parameters())
         used = [parameter.grad is not None for parameter in parameters]
         gradients = [
@@ -230,12 +231,12 @@ def _connect(workers: ProcessGroup, meeting: timedelta) -> None:
     who = f"worker {workers.rank} of {workers.size}"
     try:
         store, rank, size = next(rendezvous("env://", timeout=meeting))
-        store.set(f"here/{rank}", b"")
-        store.wait([f"here/{each}" for each in range(size)], meeting)
+        name = meet(store, rank=rank, size=size, timeout=meeting)
+        own = distributed.PrefixStore(name, store)  # type: ignore[attr-defined]
         distributed.init_process_group(
-            backend, store=store, rank=rank, world_size=size, timeout=PATIENCE
+            backend, store=own, rank=rank, world_size=size, timeout=PATIENCE
         )
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, TimeoutError) as error:
         raise WorkersError(
             f"{who} cannot reach the others ({_first_line(error)}); start all with torchrun, and "
             "if machines have several networks, name one in GLOO_SOCKET_IFNAME or "
