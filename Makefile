@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check format bench system-deps clean
+.PHONY: help demo test test-cluster check format bench system-deps clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -11,8 +11,11 @@ help: ## Show what can be made
 demo: $(READY) ## See the whole product on this machine's own standard library
 	@$(BIN)/redraft demo -o demo
 
-test: $(READY) ## Run every test
-	@$(BIN)/python -m pytest
+test: $(READY) ## Run every test but those of `test-cluster`
+	@$(BIN)/python -m pytest --ignore=tests/cluster
+
+test-cluster: $(READY) ## Run the tests of several processes, which take minutes
+	@$(BIN)/python -m pytest tests/cluster
 
 check: $(READY) ## Format, lint and types
 	@$(BIN)/ruff format --check .
@@ -31,7 +34,7 @@ system-deps: ## Install the browser and the editor that some tests drive (Debian
 		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium neovim; }
 
 clean: ## Remove what the other targets made
-	rm -rf .venv demo benchmarks/results.json
+	rm -rf .venv demo benchmarks/results.json benchmarks/workers.json
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -21,11 +21,12 @@ from benchmarks import (
     startup,
     training,
     vectors,
+    workers,
 )
 from benchmarks.measurement import Measurement
 
 BENCHMARKS = (
-    *(startup, training, editing, context, completion, serving),
+    *(startup, training, workers, editing, context, completion, serving),
     *(vectors, retrieval, pairs),
 )
 RESULTS = Path(__file__).parent / "results.json"

@@ -33,3 +33,7 @@ class NoAnswerError(RedraftError):
 
 class TrainingInterrupted(RedraftError):  # noqa: N818 (not a mistake: nothing is lost)
     """A training that was stopped by its user, and can go on."""
+
+
+class WorkersError(RedraftError):
+    """Processes that cannot train one network together."""

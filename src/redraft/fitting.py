@@ -44,6 +44,7 @@ from redraft.training.prototypes import (
 )
 from redraft.training.train_editor import EditorConfig, count_projects, train_editor
 from redraft.training.train_retriever import RetrieverConfig, Target, train_encoder
+from redraft.training.workers import ALONE, Workers
 
 DEV_SHARE = 0.1
 DEV_MOST = 300
@@ -63,6 +64,7 @@ class FitOptions:
 
     Without `dev`, a tenth of the examples is held out to choose a checkpoint by and to calibrate
     with; an empty `dev` holds out nothing, and the last weights are taken. `budget` is in seconds.
+    Of several `workers` all get the trained weights, and the first alone a model to keep.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class FitOptions:
     dev: Sequence[Example] | None = None
     budget: float = 0.0
     tell: Callable[[str], None] = lambda _: None
+    workers: Workers = ALONE
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ def fit_encoder(
             folder=folder,
             device=choose_device(options.device),
             observer=options.observer,
+            workers=options.workers,
         )
 
 
@@ -173,7 +177,10 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
             folder=folder,
             device=choose_device(options.device),
             observer=options.observer,
+            workers=options.workers,
         )
+    if not options.workers.is_first:
+        return editor  # what follows changes no weight that is trained
     asked = parts.dev
     if options.budget:
         asked = asked[: max(DEV_LEAST, int(CALIBRATED_A_SECOND * options.budget))]

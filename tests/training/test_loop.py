@@ -40,7 +40,7 @@ class LineTask(Task):
         x = self.points[list(rows)]
         noise = torch.randn(x.shape, generator=generator)
         loss = (self.network(x) - 2 * x + 0.1 * noise).square().mean()
-        return StepLoss(loss, {"loss": loss.item()}, tokens=len(rows), padded=1)
+        return StepLoss(loss, {"loss": loss.item()}, counted=len(rows), tokens=len(rows), padded=1)
 
     def evaluate(self) -> dict[str, float]:
         if self.scores is not None:

@@ -1,5 +1,6 @@
 """`redraft fit`: pairs to a model."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli import options
-from redraft.cli.console import emit, remark, working
+from redraft.cli.console import emit
 from redraft.cli.options import PairsArgument, XColumns, YColumn
 from redraft.config import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 
@@ -46,36 +47,45 @@ def command(
     replaced in one step. A training that was stopped, by Ctrl-C or by a kill, goes on when the
     same command is given again; until it is done, its state is in OUT.training.
 
+    On several processes or machines: `torchrun --nproc-per-node 2 --max-restarts 3 -m redraft fit`
+    and the same arguments. The batches are shared out, and the weights are those of one process but
+    for rounding and dropout; after the loss of a worker all go on from the last save.
+
     Examples: `redraft fit pairs.jsonl -o model/ --budget 10m`,
     `redraft fit pairs.jsonl -o model/ --retriever bm25 --editor verbatim`
     """
     from redraft.artifact import ensure_writable
-    from redraft.cli.training import watched
+    from redraft.cli.training import speaker
     from redraft.config import read_toml
     from redraft.data.pairs import read_pairs
     from redraft.experiment import describe_model
     from redraft.fitting import FitOptions
     from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.training.workers import connected
 
     ensure_writable(out)
     limit = options.seconds(budget)
     settings = options.part_settings(read_toml(config), config) if config else {}
-    with working(f"reading {pairs.name}"):
-        examples = read_pairs(pairs, options.columns(x_columns, y_column))
     run = out.with_name(out.name + ".training")
-    with watched("training") as observer:
-        fit = FitOptions(
-            settings,
-            seed=seed,
-            device=device,
-            folder=run,
-            observer=observer,
-            budget=limit,
-            tell=remark,
-        )
-        model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
-    with working("saving"):
-        model.save(out)
-    if run.exists():
-        shutil.rmtree(run)
-    emit(describe_model(out))
+    with connected(os.environ, device) as workers, speaker(workers) as speak:
+        with speak.working(f"reading {pairs.name}"):
+            examples = read_pairs(pairs, options.columns(x_columns, y_column))
+        with speak.watched("training") as observer:
+            fit = FitOptions(
+                settings,
+                seed=seed,
+                device=device,
+                folder=run,
+                observer=observer,
+                budget=limit,
+                tell=speak.remark,
+                workers=workers,
+            )
+            model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
+        if workers.is_first:
+            with speak.working("saving"):
+                model.save(out)
+    if workers.is_first:
+        if run.exists():
+            shutil.rmtree(run)
+        emit(describe_model(out))

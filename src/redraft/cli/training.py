@@ -1,13 +1,18 @@
 """A training as it goes: one live line on stderr, or a line a score where there is no terminal."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from redraft.cli.console import remark, stderr
+import typer
+
+from redraft.cli.console import remark, stderr, working
+from redraft.errors import TrainingInterrupted
 
 if TYPE_CHECKING:
     from redraft.training.loop import Observer, Report
+    from redraft.training.workers import Workers
 
 
 _OF_A_STEP = {"loss", "bound"}
@@ -55,3 +60,24 @@ def _tell(what: str, report: "Report") -> None:
     is_due = report.step % max(1, report.steps // 20) == 0 or report.step == report.steps
     if is_due or set(report.shown) - _OF_A_STEP:
         remark(f"{what}: step {report.step:,} of {report.steps:,}  {describe(report)}")
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """The ways in which a verb that trains tells what it does."""
+
+    working: Callable[[str], AbstractContextManager[None]]
+    watched: Callable[[str], "AbstractContextManager[Observer | None]"]
+    remark: Callable[[str], None]
+
+
+@contextmanager
+def speaker(workers: "Workers") -> Iterator[Speaker]:
+    """The first of several workers speaks for all, also of a stop; of its own errors each does."""
+    if workers.is_first:
+        yield Speaker(working, watched, remark)
+        return
+    try:
+        yield Speaker(lambda _: nullcontext(), lambda _: nullcontext(), lambda _: None)
+    except TrainingInterrupted as stop:
+        raise typer.Exit(130) from stop

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from redraft.artifact import open_artifact, write_artifact
+from redraft.artifact import Artifact, open_artifact, write_artifact
 from redraft.data.example import Example
 from redraft.errors import ModelError
 from redraft.training.averaging import Weights
+from redraft.training.workers import ALONE, Workers
 
 
 def fingerprint(examples: Iterable[Example], settings: Sequence[Any]) -> str:
@@ -71,19 +73,39 @@ class Checkpoint:
             text = json.dumps({"fingerprint": self.fingerprint, **asdict(progress)}, indent=2)
             (staging / "progress.json").write_text(text + "\n", encoding="utf-8")
 
-    def load(self, network: nn.Module, optimiser: torch.optim.Optimizer) -> tuple[Kept, Progress]:
-        """Put the state back; returns what is kept beside it and the progress."""
-        artifact = open_artifact(self.folder)
+    def load(
+        self, network: nn.Module, optimiser: torch.optim.Optimizer, *, workers: Workers = ALONE
+    ) -> tuple[Kept, Progress]:
+        """Put the state back; returns what is kept beside it and the progress.
+
+        Of several workers the first reads: the others need not see its disk.
+        """
+
+        @cache
+        def artifact() -> Artifact:
+            return open_artifact(self.folder)
+
+        def tensors(name: str) -> Weights:
+            return workers.first_tensors(lambda: load_file(artifact().path(f"{name}.safetensors")))
+
+        values = workers.first(lambda: self._progress(artifact()))
+        network.load_state_dict(tensors("weights"))
+        _restore_optimiser(optimiser, tensors("optimiser"))
+        device = next(network.parameters()).device
+        kept = (
+            {name: tensor.to(device) for name, tensor in tensors(file).items()}
+            for file in ("best", "average")
+        )
+        return Kept(*kept), Progress(**values)
+
+    def _progress(self, artifact: Artifact) -> dict[str, Any]:
         values: dict[str, Any] = artifact.json("progress.json")
         if values.pop("fingerprint") != self.fingerprint:
             raise ModelError(
                 f"{self.folder}: holds a training of other pairs or settings; "
                 "remove the folder to begin anew"
             )
-        network.load_state_dict(load_file(artifact.path("weights.safetensors")))
-        _restore_optimiser(optimiser, load_file(artifact.path("optimiser.safetensors")))
-        kept = (load_file(artifact.path(f"{name}.safetensors")) for name in ("best", "average"))
-        return Kept(*kept), Progress(**values)
+        return values
 
 
 def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

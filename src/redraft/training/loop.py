@@ -1,7 +1,8 @@
 """The training loop: steps, dev scores, checkpoints. Names no model.
 
 Everything random is a function of the seed and the step, so that a run that was killed and
-resumed ends with the weights of one that was not.
+resumed ends with the weights of one that was not. Several workers step on shares of the same
+batches; the first of them alone evaluates, tells and writes.
 """
 
 import json
@@ -12,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -22,6 +23,7 @@ from redraft.errors import TrainingInterrupted
 from redraft.training.averaging import AveragedWeights, copy_weights
 from redraft.training.budget import within_budget
 from redraft.training.checkpoint import Checkpoint, Kept, Progress
+from redraft.training.workers import ALONE, Workers, check_alike
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,17 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class StepLoss:
-    """What a step costs: the loss to descend, and what to show of it."""
+    """What a step costs: the loss to descend, a mean over what is counted, and what to show."""
 
     loss: Tensor
     shown: dict[str, float]
+    counted: int
     tokens: int
     padded: int
+
+    def uncounted(self) -> "StepLoss":
+        """The same, to weigh nothing beside what others counted."""
+        return replace(self, counted=0, tokens=0, padded=0)
 
 
 class Task(ABC):
@@ -80,7 +87,8 @@ class Report:
     tokens_per_second: float
     padding: float
     seconds: float
-    core_seconds: float  # of all cores together: what else the machine does counts for little
+    # of all cores together, of the first worker: what else the machine does counts for little
+    core_seconds: float
 
 
 Observer = Callable[[Report], None]
@@ -104,15 +112,19 @@ def train(
     *,
     checkpoint: Checkpoint,
     observer: Observer | None = None,
+    workers: Workers = ALONE,
 ) -> Progress:
     """Train to the end or go on from the checkpoint; the network ends with the best weights."""
-    config = within_budget(task, config, checkpoint.folder.parent / "plan.json")
-    run = _Run(task, config, checkpoint, observer)
+    check_alike(workers, checkpoint.fingerprint)
+    plan = checkpoint.folder.parent / "plan.json"
+    config = within_budget(task, config, plan, workers=workers)
+    run = _Run(task, config, checkpoint, observer=observer, workers=workers)
     run.resume()
-    with deferred_interrupt() as is_interrupted:
+    with deferred_interrupt(*workers.stop_signals) as is_interrupted:
         while run.step < config.steps and not run.has_stalled():
             run.advance()
-            if is_interrupted():
+            # a signal reaches one worker before another, and all must stop at the same step
+            if workers.is_any(is_interrupted()):
                 run.save()
                 place = f"step {run.step:,} of {config.steps:,}"
                 raise TrainingInterrupted(
@@ -126,31 +138,39 @@ def train(
 
 
 @contextmanager
-def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Within it the first Ctrl-C is remembered, so that no step is torn; the second is raised."""
+def deferred_interrupt(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
+    """Within it the first of each signal is remembered, so that no step is torn; not the second."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # signals belong to the main thread
         return
     received: list[int] = []
 
     def remember(number: int, _frame: object) -> None:
-        signal.signal(signal.SIGINT, previous)
+        signal.signal(number, previous[number])
         received.append(number)
 
-    previous = signal.signal(signal.SIGINT, remember)
+    previous = {int(each): signal.signal(each, remember) for each in signals}
     try:
         yield lambda: bool(received)
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 class _Run:
     """The state of a training between two steps."""
 
     def __init__(
-        self, task: Task, config: TrainingConfig, checkpoint: Checkpoint, observer: Observer | None
+        self,
+        task: Task,
+        config: TrainingConfig,
+        checkpoint: Checkpoint,
+        *,
+        observer: Observer | None,
+        workers: Workers,
     ) -> None:
         self.task, self.config, self.checkpoint, self.observer = task, config, checkpoint, observer
+        self.workers = workers
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
         self.device = next(task.network.parameters()).device
         decay = min(config.average, max(0.0, 1 - 1 / (REACH * config.steps)))
@@ -169,16 +189,19 @@ class _Run:
 
     def resume(self) -> None:
         """Go on from the checkpoint if there is one; forget what was logged after it."""
-        if not self.checkpoint.exists():
-            self.log.parent.mkdir(parents=True, exist_ok=True)
-            self.log.write_text("", encoding="utf-8")
+        if not self.workers.first(self.checkpoint.exists):
+            if self.workers.is_first:
+                self.log.parent.mkdir(parents=True, exist_ok=True)
+                self.log.write_text("", encoding="utf-8")
             return
-        kept, progress = self.checkpoint.load(self.task.network, self.optimiser)
+        kept, progress = self.checkpoint.load(
+            self.task.network, self.optimiser, workers=self.workers
+        )
         self.best, self.average.weights = kept.best, kept.average
         self.step, self.best_step = progress.step, progress.best_step
         self.best_score, self.seconds = progress.best_score, progress.seconds
         self.core_seconds = progress.core_seconds
-        if self.log.exists():
+        if self.workers.is_first and self.log.exists():
             text = self.log.read_text(encoding="utf-8")
             # a kill may have torn the last line: what has no end was not logged
             lines = text[: text.rfind("\n") + 1].splitlines(keepends=True)
@@ -186,6 +209,8 @@ class _Run:
             self.log.write_text("".join(logged), encoding="utf-8")
 
     def save(self) -> None:
+        if not self.workers.is_first:
+            return
         kept = Kept(self.best, self.average.weights)
         self.checkpoint.save(self.task.network, self.optimiser, kept, self.progress())
         self.saved_at = time.monotonic()
@@ -199,12 +224,16 @@ class _Run:
         """One step, and after every so many the figures on dev."""
         started, cores = time.monotonic(), time.process_time()
         rows = self._rows()
-        generator = torch.Generator(self.device).manual_seed(_mix(self.config.seed, self.step))
+        seed = _mix(self.config.seed, self.step, self.workers.rank)
+        generator = torch.Generator(self.device).manual_seed(seed)
         for group in self.optimiser.param_groups:
             group["lr"] = self.config.learning_rate * self._rate()
         self.optimiser.zero_grad(set_to_none=True)
-        cost = self.task.step(rows, generator=generator)
+        own = self.workers.share(rows)
+        # with fewer rows than workers some have none: they step on any, and it does not count
+        cost = self.task.step(own or rows[:1], generator=generator)
         cost.loss.backward()  # type: ignore[no-untyped-call]
+        cost = self.workers.add_up(self.task.network, cost if own else cost.uncounted())
         nn.utils.clip_grad_norm_(self.task.network.parameters(), self.config.clip)
         self.optimiser.step()
         self.step += 1
@@ -236,10 +265,7 @@ class _Run:
         return warm * left if self.config.decay else warm
 
     def _evaluate(self) -> dict[str, float]:
-        self.task.network.eval()
-        with self.average.applied():
-            figures = self.task.evaluate()
-        self.task.network.train()
+        figures = self.workers.first(self._figures)
         # without figures there is nothing to choose by: the last weights are taken
         score = next(iter(figures.values()), float(self.step))
         if score > self.best_score:
@@ -247,7 +273,16 @@ class _Run:
             self.best_step, self.best_score = self.step, score
         return figures
 
+    def _figures(self) -> dict[str, float]:
+        self.task.network.eval()
+        with self.average.applied():
+            figures = self.task.evaluate()
+        self.task.network.train()
+        return figures
+
     def _tell(self, shown: dict[str, float], *, logs: bool) -> None:
+        if not self.workers.is_first:
+            return
         report = Report(
             self.step,
             self.config.steps,
@@ -264,6 +299,6 @@ class _Run:
             self.observer(report)
 
 
-def _mix(seed: int, number: int) -> int:
-    """A seed of its own for every step and every epoch of a run."""
-    return (seed * 1_000_003 + number * 7919 + 12345) % (1 << 62)
+def _mix(seed: int, number: int, rank: int = 0) -> int:
+    """A seed of its own for every step of a worker and every epoch of a run."""
+    return (seed * 1_000_003 + number * 7919 + rank * 2_654_435_761 + 12345) % (1 << 62)

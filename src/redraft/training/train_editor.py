@@ -32,6 +32,7 @@ from redraft.training.augmentation import (
 from redraft.training.checkpoint import Checkpoint, fingerprint
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 from redraft.training.prototypes import PrototypeSource
+from redraft.training.workers import ALONE, Workers
 
 SMALL = 5_000
 EPOCHS = 36
@@ -240,7 +241,7 @@ class EditorTask(Task):
         read = [*batch.sources, batch.target]
         tokens = sum(int(each.lengths.sum()) for each in read)
         padded = sum(each.ids.numel() for each in read) - tokens
-        return StepLoss(loss, {"loss": loss.item()}, tokens, padded)
+        return StepLoss(loss, {"loss": loss.item()}, written, tokens, padded)
 
     def evaluate(self) -> dict[str, float]:
         """The judge's figures on dev."""
@@ -256,6 +257,7 @@ def train_editor(
     folder: Path,
     device: torch.device | None = None,
     observer: Observer | None = None,
+    workers: Workers = ALONE,
 ) -> NeuralEditor:
     """An editor of these examples; goes on from the folder if it was begun there."""
     device = device or torch.device("cpu")
@@ -265,7 +267,7 @@ def train_editor(
         member = _of_member(config, number)
         task = _task(examples, prototypes, member, judge=judge, device=device)
         checkpoint = Checkpoint(apart / "checkpoint", _fingerprint(examples, member))
-        train(task, member.training, checkpoint=checkpoint, observer=observer)
+        train(task, member.training, checkpoint=checkpoint, observer=observer, workers=workers)
         task.network.eval()
         trained.append(task.editor)
     return NeuralEditor.together(trained)

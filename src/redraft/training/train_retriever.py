@@ -14,6 +14,7 @@ from redraft.models.noisy_autoencoder import AutoencoderConfig, NoisyAutoencoder
 from redraft.retrieval.encoder import DirectionEncoder, stack_fields
 from redraft.training.checkpoint import Checkpoint, fingerprint
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
+from redraft.training.workers import ALONE, Workers
 
 LONGEST_TARGET = 150
 
@@ -126,14 +127,16 @@ class RetrieverTask(Task):
         log_likelihood = self.network.log_likelihood(
             [each.to(device) for each in fields], target.to(device), generator=generator
         )
-        loss = -log_likelihood.sum() / (target.lengths.sum() - len(rows))
+        written = int(target.lengths.sum()) - len(rows)
+        loss = -log_likelihood.sum() / written
         config = self.network.config
         mean = log_likelihood.detach().mean()
         bound = vmf.bound(mean, config.code_width, concentration=config.concentration)
         read = [*fields, target]
         tokens = sum(int(each.lengths.sum()) for each in read)
         padded = sum(each.ids.numel() for each in read) - tokens
-        return StepLoss(loss, {"loss": loss.item(), "bound": bound.item()}, tokens, padded)
+        shown = {"loss": loss.item(), "bound": bound.item()}
+        return StepLoss(loss, shown, written, tokens, padded)
 
     def evaluate(self) -> dict[str, float]:
         """The judge's figures on dev."""
@@ -149,6 +152,7 @@ def train_encoder(
     folder: Path,
     device: torch.device | None = None,
     observer: Observer | None = None,
+    workers: Workers = ALONE,
 ) -> DirectionEncoder:
     """A direction encoder of these examples; goes on from the folder if it was begun there."""
     device = device or torch.device("cpu")
@@ -162,7 +166,7 @@ def train_encoder(
     encoder = DirectionEncoder(network.encoder, numbering, fields)
     task = RetrieverTask(network, encoder, examples, target=target, judge=judge)
     checkpoint = Checkpoint(folder / "checkpoint", _fingerprint(examples, config, target))
-    train(task, config.training, checkpoint=checkpoint, observer=observer)
+    train(task, config.training, checkpoint=checkpoint, observer=observer, workers=workers)
     network.eval()
     return encoder
 

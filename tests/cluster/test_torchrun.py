@@ -1,0 +1,246 @@
+"""`torchrun … -m redraft fit`: real workers, killed and stopped, end as one process does."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from redraft.artifact import open_artifact
+from tests.conftest import Run
+
+STEPS = 120
+CONFIG = f"""
+[retriever.network]
+word_width = 16
+width = 8
+code_width = 16
+decoder_layers = 1
+[retriever.training]
+steps = {STEPS}
+batch_size = 8
+evaluate_every = 20
+save_seconds = 0.0
+[editor.network]
+word_width = 16
+slot_width = 8
+width = 16
+encoder_layers = 1
+decoder_layers = 1
+heads = 2
+dropout = 0.0
+word_dropout = 0.0
+[editor.decoding]
+max_length = 12
+[editor.training]
+steps = {STEPS}
+batch_size = 16
+evaluate_every = 20
+save_seconds = 0.0
+"""
+PARTS = {
+    "retriever": ("--retriever", "task", "--editor", "verbatim"),
+    "editor": ("--retriever", "lexical", "--editor", "neural"),
+}
+TRAINED = {"retriever": "retriever/encoder", "editor": "editor"}
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "3", "--standalone"]
+PATIENCE = 600
+
+
+def arguments(part: str, pairs: Path, out: str) -> list[str]:
+    config = pairs.parent / "config.toml"
+    config.write_text(CONFIG)
+    given = ["fit", pairs, "-o", pairs.parent / out, *PARTS[part], "--config", config]
+    return [str(each) for each in given]
+
+
+@contextmanager
+def launched(fit: list[str], workers: int = 2) -> Iterator["subprocess.Popen[str]"]:
+    command = [*TORCHRUN, "--nproc-per-node", str(workers), "-m", "redraft", *fit]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[list[str], str]:
+    """The lines on stdout and what stood on stderr, of a run that went well."""
+    out, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, told
+    return out.splitlines(), told
+
+
+def worker(process: "subprocess.Popen[str]", rank: int) -> int:
+    """The process number of one of the workers."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            variables = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has ended meanwhile
+        if parent == process.pid and f"RANK={rank}".encode() in variables:
+            return int(folder.name)
+    raise AssertionError(f"no worker {rank}")
+
+
+def read_until(process: "subprocess.Popen[str]", step: int) -> str:
+    """What is told until a step of the training is."""
+    assert process.stderr is not None
+    told = ""
+    for line in process.stderr:
+        told += line
+        found = re.search(r"step (\d+) of", line)
+        if found and int(found[1]) >= step:
+            return told
+    raise AssertionError(told)
+
+
+def last_loss(told: str) -> float:
+    """The loss of the last step; there is no other after it."""
+    [found] = re.findall(rf"step {STEPS} of {STEPS}  loss ([\d.]+)", told)
+    return float(found)
+
+
+def weights(folder: Path, part: str) -> dict[str, NDArray[np.float32]]:
+    return load_file(open_artifact(folder).path(f"{TRAINED[part]}/weights.safetensors"))
+
+
+def farthest(one: dict[str, NDArray[np.float32]], other: dict[str, NDArray[np.float32]]) -> float:
+    return max(float(abs(one[name] - other[name]).max()) for name in one)
+
+
+@pytest.mark.parametrize(("part", "rank"), [("retriever", 1), ("editor", 0)])
+def test_after_sigkill_of_a_worker_the_run_ends_by_itself_as_if_nothing_had_been(
+    part: str, rank: int, pairs_file: Path
+) -> None:
+    with launched(arguments(part, pairs_file, "whole")) as process:
+        out, told = finish(process)
+    assert [json.loads(line)["examples"] for line in out] == [60]  # one worker speaks
+    assert told.count(f"{part}: at most") == 1
+    with launched(arguments(part, pairs_file, "killed")) as process:
+        before = read_until(process, STEPS // 4)
+        os.kill(worker(process, rank), signal.SIGKILL)
+        out, after = finish(process)
+    assert len(out) == 1
+    assert before.count(f"{part}: at most") == after.count(f"{part}: at most") == 1
+    survivor = 1 - rank
+    assert f"error: worker {survivor} of 2 has lost another" in after
+    assert "Traceback" not in after
+    steps = [int(step) for step in re.findall(r"step (\d+) of", after.partition("at most")[2])]
+    assert steps[0] > 1  # it did not begin anew
+    assert last_loss(after) == last_loss(told)
+    found, expected = (weights(pairs_file.parent / name, part) for name in ("killed", "whole"))
+    assert farthest(found, expected) == 0
+    assert not (pairs_file.parent / "killed.training").exists()
+
+
+def test_two_workers_fit_the_editor_that_one_fits(pairs_file: Path, redraft: Run) -> None:
+    alone = redraft(*arguments("editor", pairs_file, "alone"))
+    assert alone.returncode == 0, alone.stderr
+    with launched(arguments("editor", pairs_file, "two")) as process:
+        _, told = finish(process)
+    assert last_loss(told) == pytest.approx(last_loss(alone.stderr), abs=2e-3)
+    pages = [open_artifact(pairs_file.parent / name).files for name in ("alone", "two")]
+    assert set(pages[0]) == set(pages[1])  # its cache and confidence too
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_all_workers_and_one_process_can_go_on(
+    number: signal.Signals, pairs_file: Path, redraft: Run
+) -> None:
+    given = arguments("editor", pairs_file, "model")
+    with launched(given) as process:
+        read_until(process, STEPS // 4)
+        pids = [worker(process, rank) for rank in range(2)]
+        process.send_signal(number)
+        _, told = process.communicate(timeout=PATIENCE)
+    stops = re.findall(r"^stopped at step (\d+) of .*; the same command", told, flags=re.MULTILINE)
+    assert len(stops) == 1, told
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    done = redraft(*given)
+    assert done.returncode == 0, done.stderr
+    steps = [int(step) for step in re.findall(r"step (\d+) of", done.stderr)]
+    assert (steps[0] > int(stops[0]), steps[-1]) == (True, STEPS)
+
+
+def test_of_two_machines_that_share_no_disk_one_holds_the_model_after_a_kill(
+    pairs_file: Path,
+) -> None:
+    """Each with a launcher and a folder of its own, on this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    meet = ["--rdzv-backend", "c10d", "--rdzv-endpoint", place, "--rdzv-id", "test"]
+    given = arguments("editor", pairs_file, "model")
+    given[given.index("-o") + 1] = "model"  # where each of them stands
+    command = [*TORCHRUN[:3], "--max-restarts", "3", "--nnodes", "2", *meet, "-m", "redraft"]
+    folders = [pairs_file.parent / name for name in ("one", "other")]
+    with ExitStack() as stack:
+        machines = {
+            folder: stack.enter_context(launched_in(folder, [*command, *given]))
+            for folder in folders
+        }
+        first = wait_for_step(folders, STEPS // 4)
+        [second] = set(folders) - {first}
+        os.kill(worker(machines[second], 1), signal.SIGKILL)
+        for folder, process in machines.items():
+            assert process.wait(PATIENCE) == 0, (folder / "told").read_text()
+    told = (first / "told").read_text()
+    assert "error: worker 0 of 2 has lost another" in told
+    assert last_loss(told) > 0
+    assert (first / "model" / "manifest.json").exists()
+    assert sorted(path.name for path in second.iterdir()) == ["told"]
+
+
+@contextmanager
+def launched_in(folder: Path, command: list[str]) -> Iterator["subprocess.Popen[str]"]:
+    """A launcher that runs in a folder of its own and speaks to a file there."""
+    folder.mkdir()
+    with (
+        (folder / "told").open("w") as told,
+        subprocess.Popen(command, cwd=folder, stderr=told, text=True) as process,
+    ):
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+
+
+def wait_for_step(folders: list[Path], step: int) -> Path:
+    """The folder of the machine that speaks, once it told of this step."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for folder in folders:
+            told = re.findall(r"step (\d+) of", (folder / "told").read_text())
+            if told and int(told[-1]) >= step:
+                return folder
+        time.sleep(0.05)
+    raise AssertionError([(folder / "told").read_text() for folder in folders])
+
+
+def test_a_mistake_is_told_in_a_line_and_leaves_nothing_behind(pairs_file: Path) -> None:
+    given = [*arguments("editor", pairs_file, "model"), "--device", "abacus"]
+    command = [*TORCHRUN, "--max-restarts", "0", "--nproc-per-node", "2", "-m", "redraft", *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode != 0
+    assert "error: no device 'abacus' here" in done.stderr
+    assert "redraft/training" not in done.stderr  # no traceback but torchrun's own
+    assert not (pairs_file.parent / "model.training").exists()
