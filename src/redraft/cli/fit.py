@@ -8,7 +8,7 @@ import typer
 
 from redraft.cli import options
 from redraft.cli.console import emit, remark, working
-from redraft.cli.options import PairsArgument, XColumns, YColumn
+from redraft.cli.options import PairsArgument, StoreOption, XColumns, YColumn
 from redraft.config import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 
 
@@ -35,6 +35,7 @@ def command(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     x_columns: XColumns = "",
     y_column: YColumn = "y",
+    store: StoreOption = None,
 ) -> None:
     """Fit a model on pairs and save it to a folder: a retriever that learns first, then the editor.
 
@@ -46,6 +47,9 @@ def command(
     replaced in one step. A training that was stopped, by Ctrl-C or by a kill, goes on when the
     same command is given again; until it is done, its state is in OUT.training.
 
+    With `--store` the examples and their vectors go to PostgreSQL, into a schema of this model's
+    own, and the folder holds the weights. Its other verbs are then given the same `--store`.
+
     Examples: `redraft fit pairs.jsonl -o model/ --budget 10m`,
     `redraft fit pairs.jsonl -o model/ --retriever bm25 --editor verbatim`
     """
@@ -55,9 +59,12 @@ def command(
     from redraft.data.pairs import read_pairs
     from redraft.experiment import describe_model
     from redraft.fitting import FitOptions
+    from redraft.retrieval.postgres import check
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     ensure_writable(out)
+    if store is not None:
+        check(store)  # before anything is trained
     limit = options.seconds(budget)
     settings = options.part_settings(read_toml(config), config) if config else {}
     with working(f"reading {pairs.name}"):
@@ -75,7 +82,7 @@ def command(
         )
         model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
     with working("saving"):
-        model.save(out)
+        model.save(out, store=store)
     if run.exists():
         shutil.rmtree(run)
-    emit(describe_model(out))
+    emit(describe_model(out, store=store))
