@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,8 @@ EDITORS = {
 
 LEARNED = {"task", "input", "hybrid", "neural"}
 """The parts that need examples held out."""
+
+_LOG = logging.getLogger(__name__)
 
 _EXAMPLES = "examples.jsonl"
 _SETTINGS = "model.toml"
@@ -164,11 +167,16 @@ def save_model(
     elif store is None:
         _write(model, folder)
     else:
+        before = stored_model(folder)
         directions = retriever.directions(range(len(examples)))
         with created(store, examples, directions) as made:
             # without examples it is a model like any other
             bare = RetrieveAndEdit(retriever.over([]), model.editor)
             _write(bare, folder, {"store": {"model": made.model}})
+        if before is not None:
+            _LOG.info(
+                "%s: the examples it had before stay in their schema redraft_%s", folder, before
+            )
 
 
 def _write(

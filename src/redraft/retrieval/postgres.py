@@ -29,8 +29,8 @@ MOST_EFFORT = 1000
 """The widest walk that pgvector takes."""
 
 _SAMPLE = 128
-_MEASURED = 11
-"""How many neighbours recall is measured with: the row itself and ten others."""
+_MEASURED = 10
+"""How many neighbours recall is measured with."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,9 +103,13 @@ class PostgresStore:
         """The ids of the examples whose meta has these values, and has not those."""
         return self._session.run(lambda it: self._sql.matching(it, where, without))
 
+    def effort_for(self, k: int) -> int:
+        """How wide a walk finds k as surely as it finds the ten that it was measured with."""
+        return max(self.effort, k * self.effort // _MEASURED, k)
+
     def nearest(self, queries: Vectors, k: int) -> Found:
-        """At most k examples nearest to each query, by the graph; k is at most `MOST_EFFORT`."""
-        effort = min(MOST_EFFORT, max(self.effort, k))
+        """At most k examples nearest to each query, by the graph."""
+        effort = min(MOST_EFFORT, self.effort_for(k))
         return self._session.run(lambda it: self._sql.nearest(it, queries, k, effort))
 
     def nearest_among(self, ids: Ids, queries: Vectors, k: int) -> Found:
@@ -151,11 +155,10 @@ class PostgresStore:
 
     def measure(self, vectors: Vectors) -> float:
         """Double the effort until the graph finds 99 % of what is nearest; the share it finds."""
-        rows = np.random.default_rng(0).choice(len(vectors), min(_SAMPLE, len(vectors)), False)
-        sample = np.ascontiguousarray(vectors[rows])
-        truth = exact_search(vectors, sample, _MEASURED).distances
+        queries = _unseen(vectors)
+        truth = exact_search(vectors, queries, _MEASURED).distances
         while True:
-            found = self.nearest(sample, _MEASURED)
+            found = self.nearest(queries, _MEASURED)
             # by distance and not by id: of several at the same distance any one will do
             hits = sum(
                 int((distances <= limits[: len(distances)] + 1e-4).sum())
@@ -173,6 +176,21 @@ class PostgresStore:
 def schema_of(model: str) -> str:
     """The schema that holds the examples of a model."""
     return f"redraft_{model}"
+
+
+def _unseen(vectors: Vectors) -> Vectors:
+    """Queries as they will come: as far from a vector as its nearest other is.
+
+    A walk that looks for one of its own vectors finds it more easily than it finds the next query.
+    """
+    generator = np.random.default_rng(0)
+    rows = generator.choice(len(vectors), min(_SAMPLE, len(vectors)), replace=False)
+    chosen = np.asarray(vectors[rows])
+    away = generator.standard_normal(chosen.shape, np.float32)
+    away /= np.linalg.norm(away, axis=1, keepdims=True)
+    apart = np.sqrt(exact_search(vectors, chosen, 2).distances[:, -1:])  # (B, 1)
+    moved = chosen + apart * away
+    return np.asarray(moved / np.linalg.norm(moved, axis=1, keepdims=True), np.float32)
 
 
 @contextmanager
@@ -200,7 +218,7 @@ def created(
             if vectors is not None:
                 recall = store.measure(vectors)
                 told = (len(vectors), recall, store.effort)
-                _LOG.info("store of %d vectors: recall@11 %.3f at effort %d", *told)
+                _LOG.info("store of %d vectors: recall@10 %.3f at effort %d", *told)
             yield store
         except BaseException:
             sql.drop(connection)

@@ -205,7 +205,10 @@ class Statements:
 
     def remove_orphans(self, connection: Any) -> None:
         """Remove the schemas that no model came to name, since who made them was killed."""
-        unclaimed = "SELECT nspname FROM pg_namespace WHERE obj_description(oid) = %s"
+        unclaimed = (
+            "SELECT nspname FROM pg_namespace WHERE pg_has_role(nspowner, 'MEMBER') "
+            "AND obj_description(oid, 'pg_namespace') = %s"
+        )
         for (schema,) in connection.execute(unclaimed, [_UNCLAIMED]).fetchall():
             key = [_lock_key(schema)]
             # who is still about to name it holds the lock

@@ -157,7 +157,8 @@ class StoredIndex(Index):
         )
         pending = np.arange(len(queries) if wanted else 0)
         width = wanted + wanted * (self.size - len(ids)) // max(1, len(ids))
-        while len(pending) and len(ids) >= max(FEW, self.size // 10) and width <= MOST_EFFORT:
+        is_broad = len(ids) >= max(FEW, self.size // 10)
+        while is_broad and len(pending) and self.store.effort_for(width) <= MOST_EFFORT:
             near = self.store.nearest(queries[pending], width)
             pending = pending[~self._fill(found, pending, near, allowed)]
             width *= 4
