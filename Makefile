@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+CLUSTER_READY := .venv/.ready-cluster
 
-.PHONY: help demo test check format bench system-deps clean
+.PHONY: help demo test test-cluster check format bench system-deps clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -11,8 +12,11 @@ help: ## Show what can be made
 demo: $(READY) ## See the whole product on this machine's own standard library
 	@$(BIN)/redraft demo -o demo
 
-test: $(READY) ## Run every test
+test: $(READY) ## Run every test that needs no other server
 	@$(BIN)/python -m pytest
+
+test-cluster: $(CLUSTER_READY) ## Run the tests that need PostgreSQL, which they start themselves
+	@$(BIN)/python -m pytest tests/cluster
 
 check: $(READY) ## Format, lint and types
 	@$(BIN)/ruff format --check .
@@ -39,3 +43,9 @@ $(READY): pyproject.toml constraints.txt
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(READY)
+
+$(CLUSTER_READY): $(READY)
+	@echo "Installing the packages of the cluster tests into .venv (once)" >&2
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/python -m pip install --quiet --editable ".[cluster]"
+	@touch $(CLUSTER_READY)

@@ -53,10 +53,10 @@ def test_a_wrong_address_is_told_before_anything_is_trained(
 
 
 @pytest.mark.parametrize(
-    "store", [f"mysql://me:{PASSWORD}@h/d", f"postgresql://me:{PASSWORD}@h:x/d"]
+    "wrong", [f"mysql://me:{PASSWORD}@h/d", f"postgresql://me:{PASSWORD}@h:x/d"]
 )
-def test_what_is_no_address_is_not_repeated(store: str, model: Path, redraft: Run) -> None:
-    line = refusal(redraft, "info", model, "--store", store)
+def test_what_is_no_address_is_not_repeated(wrong: str, model: Path, redraft: Run) -> None:
+    line = refusal(redraft, "info", model, "--store", wrong)
     assert line == "error: --store: expected an address, postgresql://USER@HOST:PORT/DATABASE"
 
 

@@ -19,7 +19,7 @@ SIZE, WIDTH = 6000, 24
 
 def unit_vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
     vectors = np.random.default_rng(seed).standard_normal((count, WIDTH), np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
 VECTORS = unit_vectors(SIZE)
