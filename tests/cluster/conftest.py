@@ -1,14 +1,11 @@
-"""A real PostgreSQL for all tests of a run, and an empty database for each of them."""
+"""A real PostgreSQL for all tests of a run, and an empty database for each."""
 
-import itertools
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 
 from tests.cluster.postgres_server import PostgresServer, postgres_server
-
-_NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -20,13 +17,21 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def store(server: PostgresServer) -> str:
-    """The address of a database in which nothing is."""
-    return new_database(server)
-
-
-def new_database(server: PostgresServer) -> str:
-    """The address of a new database."""
-    name = f"database_{next(_NUMBERS)}"
+    """The address of a database in which nothing is, and nobody else."""
     with psycopg.connect(server.url(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.url(database=name)
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        left = "SELECT nspname FROM pg_namespace WHERE nspname ~ '^redraft_'"
+        for (schema,) in connection.execute(left).fetchall():
+            connection.execute(f"DROP SCHEMA {schema} CASCADE")
+    return server.url()
+
+
+@pytest.fixture(scope="session")
+def other_store(server: PostgresServer) -> str:
+    """The address of another database of the same server."""
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE other")
+    return server.url(database="other")

@@ -10,9 +10,8 @@ import pytest
 from redraft import Example
 from redraft.data.pairs import write_pairs
 from redraft.experiment import load_model
-from tests.cluster.conftest import new_database
 from tests.cluster.gates import PATIENCE, gate, until_someone_waits
-from tests.cluster.models import outputs, save_stored
+from tests.cluster.models import outputs, save_stored, schema_in
 from tests.cluster.postgres_server import PASSWORD, PostgresServer
 from tests.cluster.test_store_is_killed import more, redraft_process
 from tests.conftest import Run
@@ -53,7 +52,13 @@ def test_a_wrong_address_is_told_before_anything_is_trained(
 
 
 @pytest.mark.parametrize(
-    "wrong", [f"mysql://me:{PASSWORD}@h/d", f"postgresql://me:{PASSWORD}@h:x/d"]
+    "wrong",
+    [
+        f"mysql://me:{PASSWORD}@h/d",
+        f"postgresql://me:{PASSWORD}@h/d?colour=red",
+        f"postgresql://me:{PASSWORD}/{PASSWORD}@h/d",
+        f"postgresql://me:a@{PASSWORD}@h/d",
+    ],
 )
 def test_what_is_no_address_is_not_repeated(wrong: str, model: Path, redraft: Run) -> None:
     line = refusal(redraft, "info", model, "--store", wrong)
@@ -84,9 +89,8 @@ def test_a_database_that_is_not_there_is_told(
 
 @pytest.mark.parametrize("verb", ["predict", "add", "remove", "index", "serve", "lsp"])
 def test_the_store_of_another_model_is_told_by_every_verb(
-    verb: str, model: Path, tmp_path: Path, server: PostgresServer, redraft: Run
+    verb: str, model: Path, tmp_path: Path, other_store: str, redraft: Run
 ) -> None:
-    other = new_database(server)
     write_pairs(more(2), tmp_path / "more.jsonl")
     arguments: dict[str, tuple[object, ...]] = {
         "predict": (model, "sum cards"),
@@ -96,20 +100,22 @@ def test_the_store_of_another_model_is_told_by_every_verb(
         "serve": (model,),
         "lsp": (model,),
     }
-    done = redraft(verb, *arguments[verb], "--store", other)
+    done = redraft(verb, *arguments[verb], "--store", other_store)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     line = done.stderr.splitlines()[-1]
-    assert line.startswith(f"error: 127.0.0.1:{server.port}/database_")
-    assert "holds no examples of this model (no schema redraft_" in line
-    assert line.endswith("; name the database that it was fitted with")
+    place = other_store.rpartition("@")[2]
+    assert line == (
+        f"error: {place}: holds no examples of this model (no schema {schema_in(model)}); "
+        "name the database that it was fitted with"
+    )
 
 
 def test_a_schema_of_another_model_or_version_is_told(
     model: Path, examples: list[Example], tmp_path: Path, store: str, redraft: Run
 ) -> None:
     other = save_stored(examples[:3], tmp_path / "other", store)
-    schema = f"redraft_{load_model(model, store=store).retriever.examples.store.model}"  # type: ignore[attr-defined]
+    schema = schema_in(model)
     place = store.rpartition("@")[2]
     with psycopg.connect(store) as connection:
         connection.execute(f"DROP SCHEMA {schema} CASCADE")
@@ -144,7 +150,7 @@ def test_a_server_that_goes_away_in_the_middle_is_told_and_nothing_is_lost(
     model: Path, tmp_path: Path, server: PostgresServer, store: str, redraft: Run
 ) -> None:
     write_pairs(more(30), tmp_path / "more.jsonl")
-    schema = f"redraft_{load_model(model, store=store).retriever.examples.store.model}"  # type: ignore[attr-defined]
+    schema = schema_in(model)
     before = outputs(store, schema)
     add = ("add", model, tmp_path / "more.jsonl", "--store", store)
     with gate(store, schema, row=10), redraft_process(*add) as process:

@@ -11,8 +11,6 @@ from redraft.retrieval.index import ExactIndex
 from redraft.retrieval.neighbours import Neighbours
 from redraft.retrieval.postgres import created
 from redraft.retrieval.stored import StoredExamples, StoredIndex
-from tests.cluster.conftest import new_database
-from tests.cluster.postgres_server import PostgresServer
 
 SIZE, WIDTH = 6000, 24
 
@@ -27,9 +25,9 @@ QUERIES = unit_vectors(20, seed=1)
 
 
 @pytest.fixture(scope="module")
-def stored(server: PostgresServer) -> Iterator[StoredExamples]:
+def stored(other_store: str) -> Iterator[StoredExamples]:
     examples = [Example({"text": str(at)}, str(at), {"part": at % 100}) for at in range(SIZE)]
-    with created(new_database(server), examples, VECTORS) as made:
+    with created(other_store, examples, VECTORS) as made:
         yield StoredExamples.read(made)
         made.close()
 
@@ -112,9 +110,9 @@ def test_changes_that_are_not_written_are_searched_too(index: StoredIndex) -> No
     assert np.array_equal(everything.search(new[:2], 1).rows[:, 0], [0, 1])
 
 
-def test_equals_come_in_the_order_of_their_rows(server: PostgresServer) -> None:
+def test_equals_come_in_the_order_of_their_rows(store: str) -> None:
     examples = [Example({"text": "same"}, str(at)) for at in range(5)]
-    with created(new_database(server), examples, np.repeat(VECTORS[:1], 5, axis=0)) as made:
+    with created(store, examples, np.repeat(VECTORS[:1], 5, axis=0)) as made:
         index = StoredExamples.read(made).vector_index
         assert index.search(VECTORS[:1], 3).rows.tolist() == [[0, 1, 2]]
         made.close()

@@ -16,6 +16,8 @@ from redraft.errors import ConfigError, MissingExtraError, StoreError
 PATIENCE = 10
 """Seconds within which a server must take a connection."""
 
+_EXPECTED = "--store: expected an address, postgresql://USER@HOST:PORT/DATABASE"
+
 Result = TypeVar("Result")
 
 
@@ -35,7 +37,11 @@ class Address:
         self._url = url
         parts = _parts(url)
         host = parts.get("host") or parts.get("hostaddr") or "localhost"
-        self._shown = f"{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+        port, database = parts.get("port", "5432"), parts.get("dbname", "")
+        # a password with signs in it that must be escaped would be shown as one of these
+        if "@" in f"{host}{database}" or not port.replace(",", "").isdecimal():
+            raise ConfigError(_EXPECTED)
+        self._shown = f"{host}:{port}/{database}"
 
     def __str__(self) -> str:
         return self._shown
@@ -128,7 +134,7 @@ def _parts(url: str) -> dict[str, Any]:
             return dict(conninfo_to_dict(url))
     except psycopg.Error:
         pass  # what it says of an address that it cannot read may hold the password
-    raise ConfigError("--store: expected an address, postgresql://USER@HOST:PORT/DATABASE")
+    raise ConfigError(_EXPECTED)
 
 
 def _why_refused(said: str) -> tuple[str, str]:

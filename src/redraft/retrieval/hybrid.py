@@ -59,7 +59,7 @@ class HybridRetriever(Retriever):
             scores = self.lexical.scores([words(x)])  # (1, N)
             shared = nearest(-scores, pool, allowed=allowed).rows[0]
             rows = np.union1d(rows[rows >= 0], shared)
-            cosines = self.learned.index.take(rows) @ direction
+            cosines = self.learned.index.cosines(rows, direction)
             shares = scores[0, rows] / max(scores.max(), 1e-9)
             similar = (1 - self.weight) * cosines + self.weight * shares
             distances: NDArray[np.float32] = (1 - similar[None]).astype(np.float32)

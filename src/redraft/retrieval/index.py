@@ -49,6 +49,10 @@ class Index(ABC):
         """The vectors of these rows."""
         return np.asarray(self.vectors[rows])
 
+    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
+        """How alike these rows are to one query."""
+        return self.take(rows) @ query
+
     @abstractmethod
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None

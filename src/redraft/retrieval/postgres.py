@@ -61,7 +61,7 @@ class PostgresStore:
     def open(cls, url: str, model: str) -> "PostgresStore":
         """The store of this model, which must be there and of this version of redraft."""
         store = cls(url, model)
-        state = store._session.run(lambda it: store._sql.state(it))
+        state = store._session.run(store._sql.state)
         if state is None:
             raise StoreError(
                 f"{store.address}: holds no examples of this model (no schema "
@@ -77,6 +77,8 @@ class PostgresStore:
                 f"{store.address}: schema {schema_of(model)} holds the examples of another model; "
                 "name the database that this one was fitted with"
             )
+        if not state.is_claimed:  # who made it was killed as soon as its folder was whole
+            store._session.run(store._sql.claim)
         store.width, store.effort = state.width, state.effort
         return store
 
@@ -118,12 +120,15 @@ class PostgresStore:
 
     def vectors(self, ids: Ids) -> Vectors:
         """The vectors of these examples, which must be there: (N, D)."""
-        found = self._session.run(lambda it: self._sql.vectors(it, ids.tolist()))
-        try:
-            rows = [found[each] for each in ids.tolist()]
-        except KeyError:
-            raise StoreError(f"{self.address}: was changed meanwhile; try again") from None
+        found = self.vectors_by_id(ids)
+        if len(found) < len(ids):
+            raise StoreError(f"{self.address}: was changed meanwhile; try again")
+        rows = [found[each] for each in ids.tolist()]
         return np.array(rows, np.float32).reshape(len(ids), self.width)
+
+    def vectors_by_id(self, ids: Ids) -> dict[int, list[float]]:
+        """The vectors of those of these examples that are still there."""
+        return self._session.run(lambda it: self._sql.vectors(it, ids.tolist()))
 
     def change(self, removed: Ids, added: Sequence[Example], vectors: Vectors | None) -> None:
         """Remove and add as one: all of it is there afterwards, or nothing."""
@@ -197,9 +202,9 @@ def _unseen(vectors: Vectors) -> Vectors:
 def created(
     url: str, examples: Sequence[Example], vectors: Vectors | None
 ) -> Iterator[PostgresStore]:
-    """A new store of these examples, for a model that is named within; left with an error, none.
+    """A new store of these examples, for a model that comes to name it within.
 
-    What a killed process leaves that had not named its model yet is removed by the next one.
+    One that no model came to name, for an error or a kill, is removed when a later one is made.
     """
     model = secrets.token_hex(8)
     store = PostgresStore(url, model)
@@ -213,16 +218,13 @@ def created(
         with connection.transaction():
             sql.create(connection, store.width)
             sql.add(connection, examples, vectors)
-            sql.finish(connection, State(FORMAT, model, 1, store.width, EFFORT))
-        try:
-            if vectors is not None:
-                recall = store.measure(vectors)
-                told = (len(vectors), recall, store.effort)
-                _LOG.info("store of %d vectors: recall@10 %.3f at effort %d", *told)
-            yield store
-        except BaseException:
-            sql.drop(connection)
-            raise
+            sql.finish(connection, State(FORMAT, model, 1, store.width, EFFORT, is_claimed=False))
+        if vectors is not None:
+            recall = store.measure(vectors)
+            told = (len(vectors), recall, store.effort)
+            _LOG.info("store of %d vectors: recall@10 %.3f at effort %d", *told)
+        yield store
+    with store.address.connected() as connection:  # which may have been lost meanwhile
         sql.claim(connection)
 
 

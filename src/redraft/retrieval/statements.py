@@ -5,6 +5,7 @@ Each takes the connection that it runs on. Knows no versions of redraft and no v
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ Found = list[tuple[Ids, NDArray[np.float32]]]
 _UNCLAIMED = "redraft: no model names this schema yet"
 _CLAIMED = "redraft"
 
+_OLD = "1 hour"
+
 _BUILD_MEMORY = "512MB"
 """So much of a graph is built in memory; what is more is built on disk, which takes long."""
 
@@ -35,6 +38,7 @@ class State:
     version: int
     width: int
     effort: int
+    is_claimed: bool
 
 
 class Statements:
@@ -48,8 +52,12 @@ class Statements:
         found = connection.execute("SELECT to_regclass(%s)", [f'"{self.schema}".state']).fetchone()
         if found[0] is None:
             return None
-        statement = self._sql("SELECT format, model, version, width, effort FROM {schema}.state")
-        return State(*connection.execute(statement).fetchone())
+        statement = self._sql(
+            "SELECT format, model, version, width, effort, "
+            "coalesce(obj_description(to_regnamespace(%s), 'pg_namespace'), '') <> %s "
+            "FROM {schema}.state"
+        )
+        return State(*connection.execute(statement, [self.schema, _UNCLAIMED]).fetchone())
 
     def version(self, connection: Any) -> int:
         """How often the store was changed."""
@@ -166,7 +174,8 @@ class Statements:
         connection.execute(
             self._sql(
                 "CREATE TABLE {schema}.state (format int NOT NULL, model text NOT NULL, "
-                "version bigint NOT NULL, width int NOT NULL, effort int NOT NULL)"
+                "version bigint NOT NULL, width int NOT NULL, effort int NOT NULL, "
+                "made timestamptz NOT NULL DEFAULT now())"
             )
         )
         connection.execute(
@@ -188,7 +197,10 @@ class Statements:
         for statement in (*build, "ANALYZE {schema}.examples"):
             connection.execute(self._sql(statement))
         values = [state.format, state.model, state.version, state.width, state.effort]
-        insert = "INSERT INTO {schema}.state VALUES (%s, %s, %s, %s, %s)"
+        insert = (
+            "INSERT INTO {schema}.state (format, model, version, width, effort) "
+            "VALUES (%s, %s, %s, %s, %s)"
+        )
         connection.execute(self._sql(insert), values)
 
     def set_effort(self, connection: Any, effort: int) -> None:
@@ -197,20 +209,27 @@ class Statements:
 
     def claim(self, connection: Any) -> None:
         """Say that a model names the schema."""
-        self._comment(connection, _CLAIMED)
+        with suppress(driver().errors.InsufficientPrivilege):  # who may only read leaves it
+            self._comment(connection, _CLAIMED)
 
     def drop(self, connection: Any) -> None:
         """Remove the schema with all that is in it."""
         connection.execute(self._sql("DROP SCHEMA IF EXISTS {schema} CASCADE"))
 
     def remove_orphans(self, connection: Any) -> None:
-        """Remove the schemas that no model came to name, since who made them was killed."""
+        """Remove the schemas that no model came to name, since who made them was killed.
+
+        Only old ones: of one that was made just now the model may have been whole, but not used.
+        """
         unclaimed = (
             "SELECT nspname FROM pg_namespace WHERE pg_has_role(nspowner, 'MEMBER') "
             "AND obj_description(oid, 'pg_namespace') = %s"
         )
         for (schema,) in connection.execute(unclaimed, [_UNCLAIMED]).fetchall():
             key = [_lock_key(schema)]
+            old = Statements(schema)._sql("SELECT made < now() - %s::interval FROM {schema}.state")
+            if not connection.execute(old, [_OLD]).fetchone()[0]:
+                continue
             # who is still about to name it holds the lock
             if connection.execute("SELECT pg_try_advisory_lock(%s)", key).fetchone()[0]:
                 Statements(schema).drop(connection)

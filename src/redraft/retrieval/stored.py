@@ -123,33 +123,48 @@ class StoredIndex(Index):
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
         """The vectors of these rows, and no others, read from the store."""
-        stored = rows < len(self.ids)
-        taken = np.empty((len(rows), self.width), np.float32)
-        if stored.any():
-            taken[stored] = self.store.vectors(self.ids[rows[stored]])
-        taken[~stored] = self.added[rows[~stored] - len(self.ids)]
-        return taken
+        return self._join(rows, self.store.vectors(self._ids_of(rows)))
+
+    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
+        """How alike these rows are to one query; what others have removed is like nothing."""
+        ids = self._ids_of(rows)
+        held, gone = self.store.vectors_by_id(ids), [0.0] * self.width
+        stored = np.array([held.get(each, gone) for each in ids.tolist()], np.float32)
+        return self._join(rows, stored.reshape(len(ids), self.width)) @ query
+
+    def _ids_of(self, rows: NDArray[np.int64]) -> Ids:
+        """The ids of those of the rows that are stored."""
+        return self.ids[rows[rows < len(self.ids)]]
+
+    def _join(self, rows: NDArray[np.int64], stored: Vectors) -> Vectors:
+        """Vectors of rows, given those that are stored."""
+        is_stored = rows < len(self.ids)
+        joined = np.empty((len(rows), self.width), np.float32)
+        joined[is_stored] = stored
+        joined[~is_stored] = self.added[rows[~is_stored] - len(self.ids)]
+        return joined
 
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None
     ) -> Neighbours:
         """The k nearest rows of each query; a filter that keeps few is searched exactly."""
         stored = len(self.ids)
-        if allowed is None:
-            allowed = np.ones(stored + len(self.added), np.bool_)
-        near = self._search_store(queries, k, allowed[:stored])
-        added = exact_search(self.added, queries, k, allowed=allowed[stored:])
+        rest = None if allowed is None else allowed[stored:]
+        near = self._search_store(queries, k, None if allowed is None else allowed[:stored])
+        added = exact_search(self.added, queries, k, allowed=rest)
         rows = np.concatenate([near.rows, added.rows + stored], axis=1)
         distances = np.concatenate([near.distances, added.distances], axis=1)
         # the earlier of equals first, and what was not found last
-        order = np.lexsort((rows, distances))[:, : min(k, int(allowed.sum()))]
+        order = np.lexsort((rows, distances))[:, :k]
         return Neighbours(
             np.take_along_axis(rows, order, axis=1), np.take_along_axis(distances, order, axis=1)
         )
 
-    def _search_store(self, queries: Vectors, k: int, allowed: NDArray[np.bool_]) -> Neighbours:
+    def _search_store(
+        self, queries: Vectors, k: int, allowed: NDArray[np.bool_] | None
+    ) -> Neighbours:
         """The nearest of the stored rows: by the graph, wider where the filter took too many."""
-        ids = self.ids[allowed]
+        ids = self.ids if allowed is None else self.ids[allowed]
         wanted = min(k, len(ids))
         found = Neighbours(
             np.full((len(queries), wanted), -1, np.int64),
@@ -167,7 +182,11 @@ class StoredIndex(Index):
         return found
 
     def _fill(
-        self, found: Neighbours, at: NDArray[np.int64], near: Found, allowed: NDArray[np.bool_]
+        self,
+        found: Neighbours,
+        at: NDArray[np.int64],
+        near: Found,
+        allowed: NDArray[np.bool_] | None,
     ) -> NDArray[np.bool_]:
         """Put what is allowed of the nearest into their places; says where that was enough."""
         wanted = found.rows.shape[1]
@@ -176,7 +195,8 @@ class StoredIndex(Index):
             ids, distances = near[place]
             rows = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
             # others may have added to the store since
-            kept = np.flatnonzero((self.ids[rows] == ids) & allowed[rows])[:wanted]
+            is_kept = self.ids[rows] == ids
+            kept = np.flatnonzero(is_kept if allowed is None else is_kept & allowed[rows])[:wanted]
             found.rows[query, : len(kept)] = rows[kept]
             found.distances[query, : len(kept)] = distances[kept]
             enough[place] = len(kept) == wanted
