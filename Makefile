@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+CLUSTER_READY := .venv/.ready-cluster
 
 .PHONY: help demo test test-cluster check format bench system-deps clean
 
@@ -12,9 +13,9 @@ demo: $(READY) ## See the whole product on this machine's own standard library
 	@$(BIN)/redraft demo -o demo
 
 test: $(READY) ## Run every test but those of `test-cluster`
-	@$(BIN)/python -m pytest --ignore=tests/cluster
+	@$(BIN)/python -m pytest
 
-test-cluster: $(READY) ## Run the tests of several processes, which take minutes
+test-cluster: $(CLUSTER_READY) ## Run the tests of several processes and of PostgreSQL
 	@$(BIN)/python -m pytest tests/cluster
 
 check: $(READY) ## Format, lint and types
@@ -34,7 +35,7 @@ system-deps: ## Install the browser and the editor that some tests drive (Debian
 		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium neovim; }
 
 clean: ## Remove what the other targets made
-	rm -rf .venv demo benchmarks/results.json benchmarks/workers.json
+	rm -rf .venv demo benchmarks/*.json
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -42,3 +43,9 @@ $(READY): pyproject.toml constraints.txt
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(READY)
+
+$(CLUSTER_READY): $(READY)
+	@echo "Installing the packages of the cluster tests into .venv (once)" >&2
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/python -m pip install --quiet --editable ".[cluster]"
+	@touch $(CLUSTER_READY)

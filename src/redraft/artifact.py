@@ -47,8 +47,8 @@ class Artifact:
         return json.loads(self.path(name).read_text(encoding="utf-8"))
 
 
-def open_artifact(folder: Path) -> Artifact:
-    """The model directory, after a check of every size and hash."""
+def open_artifact(folder: Path, *, only: str | None = None) -> Artifact:
+    """The model directory, after a check of every size and hash; or only one of its files."""
     manifest_path = folder / MANIFEST
     if not manifest_path.is_file():
         raise ModelError(
@@ -67,6 +67,8 @@ def open_artifact(folder: Path) -> Artifact:
         raise ModelError(
             f"{folder}: model format {version}, this redraft reads {FORMAT}; fit again"
         )
+    if only is not None:
+        entries = {name: entry for name, entry in entries.items() if name == only}
     for path, size, digest in entries.values():
         _verify(path, size, digest)
     return Artifact(folder, {name: path for name, (path, _, _) in entries.items()})

@@ -13,6 +13,10 @@ class ModelError(RedraftError):
     """A model directory that is missing, damaged, or not one of ours."""
 
 
+class StoreError(RedraftError):
+    """A store of examples that cannot be reached, or that is not the one of this model."""
+
+
 class ConfigError(RedraftError):
     """A setting with an unknown name or a value of the wrong type."""
 

@@ -2,13 +2,14 @@
 
 import importlib
 import json
+import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redraft import __version__
-from redraft.artifact import Artifact, open_artifact, write_artifact
+from redraft.artifact import MANIFEST, Artifact, open_artifact, write_artifact
 from redraft.config import read_toml, to_toml
 from redraft.data.example import Example
 from redraft.data.pairs import write_pairs
@@ -18,6 +19,7 @@ from redraft.retrieve_and_edit import RetrieveAndEdit
 if TYPE_CHECKING:
     from redraft.editing.editor import Editor
     from redraft.fitting import FitOptions, Parts
+    from redraft.retrieval.postgres import PostgresStore
     from redraft.retrieval.retriever import Retriever
 
 RETRIEVERS = {
@@ -36,6 +38,8 @@ EDITORS = {
 
 LEARNED = {"task", "input", "hybrid", "neural"}
 """The parts that need examples held out."""
+
+_LOG = logging.getLogger(__name__)
 
 _EXAMPLES = "examples.jsonl"
 _SETTINGS = "model.toml"
@@ -146,9 +150,39 @@ _EDITOR_FITTERS: dict[str, Callable[["Parts", "Retriever", "FitOptions"], "Edito
 }
 
 
-def save_model(model: RetrieveAndEdit, folder: str | os.PathLike[str]) -> None:
-    """Write the model to the folder, whole or not at all."""
-    with write_artifact(Path(folder)) as staging:
+def save_model(
+    model: RetrieveAndEdit, folder: str | os.PathLike[str], *, store: str | None = None
+) -> None:
+    """Write the model to the folder, whole or not at all; with a store, its examples go there.
+
+    Where the examples are those of the folder's own store, only what changed is written to it.
+    """
+    from redraft.retrieval.postgres import created
+    from redraft.retrieval.stored import StoredExamples
+
+    retriever, folder = model.retriever, Path(folder)
+    examples = retriever.examples
+    if isinstance(examples, StoredExamples) and examples.store.model == stored_model(folder):
+        examples.write(retriever.directions(examples.added))
+    elif store is None:
+        _write(model, folder)
+    else:
+        before = stored_model(folder)
+        directions = retriever.directions(range(len(examples)))
+        with created(store, examples, directions) as made:
+            # without examples it is a model like any other
+            bare = RetrieveAndEdit(retriever.over([]), model.editor)
+            _write(bare, folder, {"store": {"model": made.model}})
+        if before is not None:
+            _LOG.info(
+                "%s: the examples it had before stay in their schema redraft_%s", folder, before
+            )
+
+
+def _write(
+    model: RetrieveAndEdit, folder: Path, tables: Mapping[str, dict[str, Any]] | None = None
+) -> None:
+    with write_artifact(folder) as staging:
         write_pairs(model.retriever.examples, staging / _EXAMPLES)
         for name, saved in (("retriever", model.retriever), ("editor", model.editor)):
             (staging / name).mkdir()
@@ -157,20 +191,71 @@ def save_model(model: RetrieveAndEdit, folder: str | os.PathLike[str]) -> None:
             "model": {"redraft": __version__, "examples": len(model.retriever.examples)},
             "retriever": {"name": model.retriever.name},
             "editor": {"name": model.editor.name},
+            **(tables or {}),
         }
         (staging / _SETTINGS).write_text(to_toml(settings), encoding="utf-8")
 
 
-def load_model(folder: str | os.PathLike[str]) -> RetrieveAndEdit:
-    """The model in the folder."""
+def load_model(folder: str | os.PathLike[str], *, store: str | None = None) -> RetrieveAndEdit:
+    """The model in the folder, over the examples of its store if it has one."""
     artifact = open_artifact(Path(folder))
     names = _part_names(artifact)
     retriever_type = part(RETRIEVERS, names["retriever"], kind="retriever")
     editor_type = part(EDITORS, names["editor"], kind="editor")
-    return RetrieveAndEdit(
-        retriever_type.load(artifact.part("retriever"), read_examples(artifact)),
-        editor_type.load(artifact.part("editor")),
-    )
+    retriever = retriever_type.load(artifact.part("retriever"), read_examples(artifact))
+    editor = editor_type.load(artifact.part("editor"))
+    opened = open_store(artifact, store)
+    if opened is not None:
+        from redraft.retrieval.stored import StoredExamples
+
+        retriever = retriever.over(StoredExamples.read(opened))
+    return RetrieveAndEdit(retriever, editor)
+
+
+def refreshed(model: RetrieveAndEdit) -> RetrieveAndEdit:
+    """The model over what its store has now, changes not written left out; itself if the same."""
+    from redraft.retrieval.stored import StoredExamples
+
+    examples = model.retriever.examples
+    if not isinstance(examples, StoredExamples):
+        return model
+    now = examples.refreshed()
+    return model if now is examples else RetrieveAndEdit(model.retriever.over(now), model.editor)
+
+
+def stored_model(folder: Path) -> str | None:
+    """What the model in the folder is called in its store; None if it has no store."""
+    if not (folder / MANIFEST).exists():
+        return None
+    return _stored_model(open_artifact(folder, only=_SETTINGS))
+
+
+def _stored_model(artifact: Artifact) -> str | None:
+    settings = read_toml(artifact.path(_SETTINGS))
+    return str(settings["store"]["model"]) if "store" in settings else None
+
+
+def open_store(artifact: Artifact, store: str | None) -> "PostgresStore | None":
+    """The store of a saved model; None where its examples are in its folder."""
+    model = _stored_model(artifact)
+    if model is None and store is None:
+        return None
+    if model is None:
+        raise ModelError(f"{artifact.folder}: has its examples in the folder; leave out --store")
+    if store is None:
+        raise ModelError(
+            f"{artifact.folder}: its examples are in a store; name it with --store postgresql://…"
+        )
+    from redraft.retrieval.postgres import PostgresStore
+
+    return PostgresStore.open(store, model)
+
+
+def check_store(folder: Path, store: str | None) -> None:
+    """Refuse a store that is not the one of this model, or where it has none."""
+    opened = open_store(open_artifact(folder, only=_SETTINGS), store)
+    if opened is not None:
+        opened.close()
 
 
 def _part_names(artifact: Artifact) -> dict[str, str]:
@@ -187,10 +272,11 @@ def read_examples(artifact: Artifact) -> list[Example]:
         return [Example.from_json(json.loads(line)) for line in stream]
 
 
-def describe_model(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def describe_model(folder: str | os.PathLike[str], *, store: str | None = None) -> dict[str, Any]:
     """What a saved model is made of."""
     artifact = open_artifact(Path(folder))
-    examples = read_examples(artifact)
+    opened = open_store(artifact, store)
+    examples = list(opened.read({}).examples.values()) if opened else read_examples(artifact)
     return {
         "model": str(folder),
         **_part_names(artifact),

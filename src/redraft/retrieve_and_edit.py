@@ -97,15 +97,15 @@ class RetrieveAndEdit:
 
         return fit_model(list(examples), retriever=retriever, editor=editor, options=options)
 
-    def save(self, folder: str | PathLike[str]) -> None:
-        """Write the model to a folder, whole or not at all."""
+    def save(self, folder: str | PathLike[str], *, store: str | None = None) -> None:
+        """Write the model to a folder, its examples to a store if named, whole or not at all."""
         from redraft.experiment import save_model
 
-        save_model(self, folder)
+        save_model(self, folder, store=store)
 
     @classmethod
-    def load(cls, folder: str | PathLike[str]) -> "RetrieveAndEdit":
+    def load(cls, folder: str | PathLike[str], *, store: str | None = None) -> "RetrieveAndEdit":
         """The model in a folder; runs none of its content and checks every file."""
         from redraft.experiment import load_model
 
-        return load_model(folder)
+        return load_model(folder, store=store)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
+from redraft.retrieval.examples import exchanged
 from redraft.retrieval.neighbours import Neighbours, nearest
-from redraft.retrieval.retriever import NoRetriever, Retriever, without
+from redraft.retrieval.retriever import NoRetriever, Retriever
 
 
 class LineRetriever(Retriever):
@@ -37,7 +38,7 @@ class LineRetriever(Retriever):
         return LineRetriever([*self.examples, *examples])
 
     def remove(self, rows: Sequence[int]) -> "LineRetriever":
-        return LineRetriever(without(self.examples, rows))
+        return LineRetriever(exchanged(self.examples, rows, []))
 
     def save(self, folder: Path) -> None:
         raise NotImplementedError

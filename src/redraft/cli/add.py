@@ -4,16 +4,21 @@ from dataclasses import replace
 
 from redraft.cli import options
 from redraft.cli.console import emit, working
-from redraft.cli.options import ModelArgument, PairsArgument, XColumns, YColumn
+from redraft.cli.options import ModelArgument, PairsArgument, StoreOption, XColumns, YColumn
 from redraft.errors import PairsError
 
 
 def command(
-    model: ModelArgument, pairs: PairsArgument, x_columns: XColumns = "", y_column: YColumn = "y"
+    model: ModelArgument,
+    pairs: PairsArgument,
+    x_columns: XColumns = "",
+    y_column: YColumn = "y",
+    store: StoreOption = None,
 ) -> None:
     """Add examples to a model: they can be retrieved at once, nothing is trained again.
 
-    Killed at any moment, the folder holds the old model or the new one.
+    Killed at any moment, the folder holds the old model or the new one. In a store all examples
+    come in one transaction, and whoever serves the model from there answers from them at once.
 
     Example: `redraft add model/ new_pairs.jsonl`
     """
@@ -23,7 +28,7 @@ def command(
 
     examples = read_pairs(pairs, options.columns(x_columns, y_column))
     with working(f"adding {len(examples):,} examples"):
-        loaded = RetrieveAndEdit.load(model)
+        loaded = RetrieveAndEdit.load(model, store=store)
         known = loaded.retriever.examples
         if known and set(known[0].x) != set(examples[0].x):
             fields = ", ".join(known[0].x)
@@ -32,4 +37,4 @@ def command(
             order = list(known[0].x)
             examples = [replace(each, x={n: each.x[n] for n in order}) for each in examples]
         RetrieveAndEdit(loaded.retriever.add(examples), loaded.editor).save(model)
-    emit({"added": len(examples), **describe_model(model)})
+    emit({"added": len(examples), **describe_model(model, store=store)})

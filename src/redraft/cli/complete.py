@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli.console import Format, emit, stdout, working
-from redraft.cli.options import FormatOption, ModelArgument
+from redraft.cli.options import FormatOption, ModelArgument, StoreOption
 from redraft.errors import ConfigError
 
 
@@ -25,6 +25,7 @@ def command(
         bool, typer.Option("--stdin", help="Read the text of FILE from standard input.")
     ] = False,
     k: Annotated[int, typer.Option("-k", min=1, help="How many suggestions.")] = 5,
+    store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
     """Suggest how to go on at a cursor in a Python file, and show the code each borrows from.
@@ -45,7 +46,7 @@ def command(
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from error
     with working("loading the model"):
-        engine = CompletionEngine(RetrieveAndEdit.load(model))
+        engine = CompletionEngine(RetrieveAndEdit.load(model, store=store))
     for rank, suggestion in enumerate(engine.complete(text, offset, k), start=1):
         if form is Format.JSON:
             emit({"rank": rank, **suggestion.to_json()})

@@ -8,7 +8,14 @@ import typer
 
 from redraft.cli import options
 from redraft.cli.console import Format, emit, progress, remark, scores_table, stdout, working
-from redraft.cli.options import FormatOption, ModelArgument, PairsArgument, XColumns, YColumn
+from redraft.cli.options import (
+    FormatOption,
+    ModelArgument,
+    PairsArgument,
+    StoreOption,
+    XColumns,
+    YColumn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +36,7 @@ def command(
     ] = Path("evaluation"),
     x_columns: XColumns = "",
     y_column: YColumn = "y",
+    store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
     """Score a model on pairs: every metric with its 95 % interval, a row an example, a report.
@@ -40,8 +48,8 @@ def command(
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     with working("loading the model"):
-        loaded = RetrieveAndEdit.load(model)
-        facts = {name: str(value) for name, value in describe_model(model).items()}
+        loaded = RetrieveAndEdit.load(model, store=store)
+        facts = {name: str(value) for name, value in describe_model(model, store=store).items()}
     examples = read_pairs(pairs, options.columns(x_columns, y_column))
     evaluation = evaluate(loaded, examples)
     with working("writing the report"):

@@ -9,7 +9,7 @@ import typer
 
 from redraft.cli import options
 from redraft.cli.console import emit
-from redraft.cli.options import PairsArgument, XColumns, YColumn
+from redraft.cli.options import PairsArgument, StoreOption, XColumns, YColumn
 from redraft.config import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 
 
@@ -36,6 +36,7 @@ def command(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     x_columns: XColumns = "",
     y_column: YColumn = "y",
+    store: StoreOption = None,
 ) -> None:
     """Fit a model on pairs and save it to a folder: a retriever that learns first, then the editor.
 
@@ -51,6 +52,9 @@ def command(
     and the same arguments. The batches are shared out, and the weights are those of one process but
     for rounding and dropout; after the loss of a worker all go on from the last save.
 
+    With `--store` the examples and their vectors go to PostgreSQL, into a schema of this model's
+    own, and the folder holds the weights. Its other verbs are then given the same `--store`.
+
     Examples: `redraft fit pairs.jsonl -o model/ --budget 10m`,
     `redraft fit pairs.jsonl -o model/ --retriever bm25 --editor verbatim`
     """
@@ -60,10 +64,13 @@ def command(
     from redraft.data.pairs import read_pairs
     from redraft.experiment import describe_model
     from redraft.fitting import FitOptions
+    from redraft.retrieval.postgres import check
     from redraft.retrieve_and_edit import RetrieveAndEdit
     from redraft.training.workers import connected
 
     ensure_writable(out)
+    if store is not None:
+        check(store)  # before anything is trained
     limit = options.seconds(budget)
     settings = options.part_settings(read_toml(config), config) if config else {}
     run = out.with_name(out.name + ".training")
@@ -84,8 +91,8 @@ def command(
             model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
         if workers.is_first:
             with speak.working("saving"):
-                model.save(out)
+                model.save(out, store=store)
     if workers.is_first:
         if run.exists():
             shutil.rmtree(run)
-        emit(describe_model(out))
+        emit(describe_model(out, store=store))

@@ -7,6 +7,7 @@ import typer
 
 from redraft.cli.console import emit, progress, remark, working
 from redraft.cli.mine import show_skipped
+from redraft.cli.options import StoreOption
 from redraft.errors import ConfigError
 
 
@@ -23,16 +24,19 @@ def command(
         list[str] | None,
         typer.Option(help="Leave out folders of this name, such as tests. May be repeated."),
     ] = None,
+    store: StoreOption = None,
     verbose: Annotated[bool, typer.Option(help="Name every file that was skipped.")] = False,
 ) -> None:
     """Point a trained model at another code base: its functions become the examples.
 
     Nothing is trained and nothing is run. The weights stay, the examples are exchanged. Given
-    again for the same model, only the functions of changed files are exchanged.
+    again for the same model, only the functions of changed files are exchanged. With `--store` a
+    new model has its examples there, whether the one it begins from has or not.
 
     Example: `redraft index src/ -o mine/ --from model/`, later `redraft index src/ -o mine/`
     """
     from redraft.autocomplete.project import Project, index_project
+    from redraft.experiment import stored_model
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     if source is None and not out.exists():
@@ -44,9 +48,12 @@ def command(
     )
     show_skipped(project.skipped, verbose=verbose)
     with working("embedding the functions"):
-        model, change = index_project(RetrieveAndEdit.load(source or out), project)
+        begun = source or out
+        is_stored = source is None or stored_model(source) is not None
+        loaded = RetrieveAndEdit.load(begun, store=store if is_stored else None)
+        model, change = index_project(loaded, project)
         if source is not None or change.rows or change.examples:
-            model.save(out)
+            model.save(out, store=store)
     remark(f"{len(project.files):,} files, {len(project.skipped):,} skipped")
     emit(
         {

@@ -1,17 +1,19 @@
 """`redraft info`: what a model is made of."""
 
 from redraft.cli.console import Format, emit, stdout
-from redraft.cli.options import FormatOption, ModelArgument
+from redraft.cli.options import FormatOption, ModelArgument, StoreOption
 
 
-def command(model: ModelArgument, form: FormatOption = Format.JSON) -> None:
+def command(
+    model: ModelArgument, store: StoreOption = None, form: FormatOption = Format.JSON
+) -> None:
     """Check a model folder and say what is in it.
 
     Example: `redraft info model/ --format table`
     """
     from redraft.experiment import describe_model
 
-    facts = describe_model(model)
+    facts = describe_model(model, store=store)
     if form is Format.JSON:
         emit(facts)
         return

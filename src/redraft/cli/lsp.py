@@ -9,7 +9,7 @@ import typer
 
 from redraft.artifact import open_artifact
 from redraft.cli.console import remark
-from redraft.cli.options import ModelArgument
+from redraft.cli.options import ModelArgument, StoreOption
 from redraft.errors import MissingExtraError
 
 
@@ -24,6 +24,7 @@ def command(
             help="Wait for one editor on this port of this machine, to look for mistakes.",
         ),
     ] = None,
+    store: StoreOption = None,
 ) -> None:
     """Complete Python code in your editor, and show the function each suggestion borrows from.
 
@@ -33,13 +34,16 @@ def command(
 
     Example, for an editor's settings: `redraft lsp model/`
     """
+    from redraft.experiment import check_store
+
     open_artifact(model)  # what is wrong with it is told before an editor waits
+    check_store(model, store)
     try:
         from redraft.serving.lsp.handlers import create_server, serve_stdio, serve_tcp
     except ModuleNotFoundError as error:
         raise MissingExtraError("pygls", extra="lsp", purpose="`redraft lsp`") from error
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    server = create_server(model)
+    server = create_server(model, store)
     if tcp is None:
         code = serve_stdio(server)
     else:

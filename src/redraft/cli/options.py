@@ -36,6 +36,15 @@ WhereOption = Annotated[
     list[str] | None,
     typer.Option(help="Only examples whose meta has this value: KEY=VALUE. May be repeated."),
 ]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="The PostgreSQL database with the examples: postgresql://USER@HOST:PORT/DATABASE. "
+        "Better without the password, which PGPASSWORD or ~/.pgpass can hold.",
+        show_default=False,
+    ),
+]
 
 
 def columns(x_columns: str, y_column: str) -> Columns:

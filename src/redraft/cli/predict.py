@@ -10,7 +10,7 @@ import typer
 
 from redraft.cli import options
 from redraft.cli.console import Format, emit, progress, remark, stdout, working
-from redraft.cli.options import FormatOption, ModelArgument, WhereOption
+from redraft.cli.options import FormatOption, ModelArgument, StoreOption, WhereOption
 from redraft.config import override
 from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
@@ -90,6 +90,7 @@ def command(
         ),
     ] = None,
     where: WhereOption = None,
+    store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
     """Answer one input, or every input of a file.
@@ -114,7 +115,7 @@ def command(
         {"--min-confidence": min_confidence, "--precision": precision},
     )
     with working("loading the model"):
-        loaded = RetrieveAndEdit.load(model)
+        loaded = RetrieveAndEdit.load(model, store=store)
     decoding = {
         "beam_size": beam,
         "prototypes": prototypes,

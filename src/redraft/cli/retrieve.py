@@ -6,7 +6,7 @@ import typer
 
 from redraft.cli import options
 from redraft.cli.console import Format, emit, stdout, working
-from redraft.cli.options import FormatOption, ModelArgument, WhereOption
+from redraft.cli.options import FormatOption, ModelArgument, StoreOption, WhereOption
 
 if TYPE_CHECKING:
     from redraft.data.example import Input
@@ -26,6 +26,7 @@ def command(
         bool, typer.Option(help="Show the words they share and how the inputs differ.")
     ] = False,
     where: WhereOption = None,
+    store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
     """Show the training examples nearest to an input, no two with the same output.
@@ -35,7 +36,7 @@ def command(
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     with working("loading the model"):
-        loaded = RetrieveAndEdit.load(model)
+        loaded = RetrieveAndEdit.load(model, store=store)
     x = options.parse_input(text, loaded.retriever.examples)
     prototypes = loaded.retriever.retrieve([x], k, where=options.filters(where))[0]
     for rank, prototype in enumerate(prototypes, start=1):

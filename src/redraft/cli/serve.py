@@ -10,6 +10,7 @@ import typer
 
 from redraft.artifact import MANIFEST
 from redraft.cli.console import remark
+from redraft.cli.options import StoreOption
 from redraft.errors import ConfigError, MissingExtraError, ModelError
 
 LONGEST_TIME_LIMIT = 86_400
@@ -62,13 +63,16 @@ def command(
         bool,
         typer.Option(help="Answer predictions together that wait at the same time."),
     ] = True,
+    store: StoreOption = None,
 ) -> None:
     """Answer over HTTP, with a web page, until Ctrl-C.
 
     Each model runs in a thread of its own, and what is added to it is written to its folder.
     `/v1/predict`, `/v1/complete`, `/v1/retrieve` and `/v1/examples` speak JSON, `/v1/completions`
     is for OpenAI's clients, `/healthz`, `/readyz` and `/metrics` are for operators, and
-    `/openapi.json` tells it all. What is asked is never logged. From Python: `redraft.Client`.
+    `/openapi.json` tells it all. Several servers may answer from one `--store`: what is added
+    through one of them appears through all. What is asked is never logged. From Python:
+    `redraft.Client`.
 
     Examples: `redraft serve model/`, then
     `curl -s localhost:8000/v1/predict --json '{"inputs": ["sum the first two elements of tmp"]}'`;
@@ -81,6 +85,7 @@ def command(
     from redraft.serving.http.app import AppConfig
     from redraft.serving.http.following import following
     from redraft.serving.http.hosting import HostingConfig
+    from redraft.serving.http.refreshing import refreshing
     from redraft.serving.http.security import SecurityConfig, names_of
     from redraft.serving.http.server import Address, check_exposure, check_token, loader, serve
 
@@ -89,19 +94,28 @@ def command(
     folders = named_folders(models)
     watched = {next(iter(folders)): check_paths(watch)} if watch else {}
     check_apart({name: path for name, path in folders.items() if name not in watched})
+    stored = check_stores(folders, store)
     config = AppConfig(
         hosting=HostingConfig(time_limit=time_limit, is_batching=batching),
         security=SecurityConfig(token=token or None, names=names_of(host)),
     )
     serve(
         {
-            name: loader(name, folder, is_kept=name not in watched)
+            name: loader(
+                name,
+                folder,
+                is_kept=name not in watched,
+                store=store if name in stored else None,
+            )
             for name, folder in folders.items()
         },
         Address(host, port),
         config,
         announce=lambda url: _announce(url, list(folders)),
-        background=[following(name, paths) for name, paths in watched.items()],
+        background=[
+            *(following(name, paths) for name, paths in watched.items()),
+            *(refreshing(name) for name in stored if name not in watched),
+        ],
     )
     remark("stopped")
 
@@ -112,6 +126,16 @@ def check_paths(paths: Sequence[Path]) -> Sequence[Path]:
         if not path.exists():
             raise ConfigError(f"--watch {path}: no such file or folder; name Python sources")
     return paths
+
+
+def check_stores(folders: Mapping[str, Path], store: str | None) -> list[str]:
+    """The names of the models whose examples are in the store, which must be there for each."""
+    from redraft.experiment import check_store, stored_model
+
+    stored = [name for name, folder in folders.items() if stored_model(folder)]
+    for name in stored or (folders if store else ()):
+        check_store(folders[name], store)
+    return stored
 
 
 def check_apart(folders: Mapping[str, Path]) -> None:

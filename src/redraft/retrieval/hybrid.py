@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
+from redraft.retrieval.index import Vectors
 from redraft.retrieval.learned import TaskRetriever
 from redraft.retrieval.lexical import Bm25Retriever, words
 from redraft.retrieval.neighbours import Neighbours, nearest
@@ -58,7 +59,7 @@ class HybridRetriever(Retriever):
             scores = self.lexical.scores([words(x)])  # (1, N)
             shared = nearest(-scores, pool, allowed=allowed).rows[0]
             rows = np.union1d(rows[rows >= 0], shared)
-            cosines = self.learned.index.vectors[rows] @ direction
+            cosines = self.learned.index.cosines(rows, direction)
             shares = scores[0, rows] / max(scores.max(), 1e-9)
             similar = (1 - self.weight) * cosines + self.weight * shares
             distances: NDArray[np.float32] = (1 - similar[None]).astype(np.float32)
@@ -78,6 +79,14 @@ class HybridRetriever(Retriever):
         """The mixture over other examples."""
         lexical = self.lexical.replace(rows, examples)
         return type(self)(self.learned.replace(rows, examples), lexical, self.weight)
+
+    def over(self, examples: Sequence[Example]) -> "Self":
+        """The mixture over other examples."""
+        return type(self)(self.learned.over(examples), self.lexical.over(examples), self.weight)
+
+    def directions(self, rows: Sequence[int]) -> Vectors:
+        """Those of the learned part."""
+        return self.learned.directions(rows)
 
     def save(self, folder: Path) -> None:
         """Write both parts and the weight."""

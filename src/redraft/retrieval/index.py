@@ -40,6 +40,19 @@ class Index(ABC):
 
     vectors: Vectors  # (N, D), rows of length 1
 
+    @property
+    def width(self) -> int:
+        """How long each row is."""
+        return int(self.vectors.shape[1])
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """The vectors of these rows."""
+        return np.asarray(self.vectors[rows])
+
+    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
+        """How alike these rows are to one query."""
+        return self.take(rows) @ query
+
     @abstractmethod
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None
@@ -53,6 +66,10 @@ class Index(ABC):
     @abstractmethod
     def remove(self, rows: NDArray[np.int64]) -> "Index":
         """The index without these rows, the later ones moving up."""
+
+    def replace(self, rows: NDArray[np.int64], vectors: Vectors) -> "Index":
+        """The index without these rows and with the given vectors after the rest, built once."""
+        return build_index(np.concatenate([np.delete(self.vectors, rows, axis=0), vectors]))
 
     @abstractmethod
     def save(self, folder: Path) -> None:

@@ -12,9 +12,10 @@ from redraft.data.example import Example, Input
 from redraft.errors import ModelError
 from redraft.models import vmf
 from redraft.retrieval.encoder import DirectionEncoder, Encoder
-from redraft.retrieval.index import Index, build_index, load_index
+from redraft.retrieval.examples import KeptExamples, exchanged
+from redraft.retrieval.index import Index, Vectors, build_index, load_index
 from redraft.retrieval.neighbours import Neighbours
-from redraft.retrieval.retriever import Retriever, without
+from redraft.retrieval.retriever import Retriever
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,7 +34,7 @@ class LearnedRetriever(Retriever):
         """C_kappa: the density of the noise falls with the squared distance."""
         if not isinstance(self.encoder, DirectionEncoder):
             return super().sharpness
-        return vmf.kl_factor(self.index.vectors.shape[1], self.encoder.concentration)
+        return vmf.kl_factor(self.index.width, self.encoder.concentration)
 
     @classmethod
     def build(cls, examples: Sequence[Example], encoder: Encoder) -> "Self":
@@ -50,19 +51,29 @@ class LearnedRetriever(Retriever):
     def add(self, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples too; only they are encoded."""
         vectors = self.encoder.encode([example.x for example in examples])
-        return type(self)([*self.examples, *examples], self.encoder, self.index.add(vectors))
+        known = exchanged(self.examples, [], examples)
+        return type(self)(known, self.encoder, self.index.add(vectors))
 
     def remove(self, rows: Sequence[int]) -> "Self":
         """The retriever without these examples; nothing is encoded again."""
         index = self.index.remove(np.asarray(rows, np.int64))
-        return type(self)(without(self.examples, rows), self.encoder, index)
+        return type(self)(exchanged(self.examples, rows, []), self.encoder, index)
 
     def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
         """The retriever over other examples: only new ones are encoded, the index is built once."""
         vectors = self.encoder.encode([example.x for example in examples])
-        kept = np.delete(self.index.vectors, np.asarray(rows, np.int64), axis=0)
-        index = build_index(np.concatenate([kept, vectors]))
-        return type(self)([*without(self.examples, rows), *examples], self.encoder, index)
+        index = self.index.replace(np.asarray(rows, np.int64), vectors)
+        return type(self)(exchanged(self.examples, rows, examples), self.encoder, index)
+
+    def over(self, examples: Sequence[Example]) -> "Self":
+        """The retriever over other examples; those that have an index are not encoded."""
+        if isinstance(examples, KeptExamples):
+            return type(self)(examples, self.encoder, examples.vector_index)
+        return self.build(examples, self.encoder)
+
+    def directions(self, rows: Sequence[int]) -> Vectors:
+        """mu(x') of these examples."""
+        return self.index.take(np.asarray(rows, np.int64))
 
     def save(self, folder: Path) -> None:
         """Write the encoder and the index; only a learned encoder can be written as data."""

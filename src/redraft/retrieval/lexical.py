@@ -16,8 +16,9 @@ from redraft.artifact import Artifact
 from redraft.data.example import Example, Input, input_text
 from redraft.data.tokenizer import JOIN, Tokenizer
 from redraft.data.vocabulary import Vocabulary
+from redraft.retrieval.examples import exchanged
 from redraft.retrieval.neighbours import Neighbours, nearest
-from redraft.retrieval.retriever import Retriever, without
+from redraft.retrieval.retriever import Retriever
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,7 +60,11 @@ class WordRetriever(Retriever):
 
     def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
         """The retriever over other examples, all of it built at once."""
-        return self.build([*without(self.examples, rows), *examples])
+        return self.build(exchanged(self.examples, rows, examples))
+
+    def over(self, examples: Sequence[Example]) -> "Self":
+        """The retriever over other examples, built anew."""
+        return self.build(examples)
 
     @abstractmethod
     def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -153,13 +158,16 @@ class Bm25Retriever(WordRetriever):
     def build(cls, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples."""
         scorer = _bm25s().BM25()
-        scorer.index([words(example.x) for example in examples], show_progress=False)
+        # the library counts no words of no examples: one without words stands in
+        bags = [words(example.x) for example in examples] or [[""]]
+        scorer.index(bags, show_progress=False)
         return cls(examples, scorer)
 
     def scores(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """BM25 of each bag with each example: (B, N)."""
         known = [self.scorer.get_tokens_ids(list(bag)) for bag in bags]
-        return np.stack([self.scorer.get_scores_from_ids(bag) for bag in known])
+        scores = np.stack([self.scorer.get_scores_from_ids(bag) for bag in known])
+        return scores[:, : len(self.examples)]
 
     def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """One over one plus the score: 1 for nothing in common."""

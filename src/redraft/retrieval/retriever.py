@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
+from redraft.retrieval.examples import allowed, exchanged
 from redraft.retrieval.neighbours import Neighbours
 from redraft.retrieval.prototype import Prototype
 
@@ -53,6 +54,14 @@ class Retriever(ABC):
         """A retriever without the examples of these rows and with the given ones after the rest."""
         return self.remove(rows).add(examples)
 
+    def over(self, examples: Sequence[Example]) -> "Self":
+        """The same retriever, as it was learned, over other examples."""
+        return self.replace(range(len(self.examples)), examples)
+
+    def directions(self, rows: Sequence[int]) -> NDArray[np.float32] | None:  # noqa: ARG002
+        """The vectors of these examples (B, D), if it searches by any."""
+        return None
+
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write what `load` needs beside the examples into an existing, empty folder."""
@@ -82,13 +91,13 @@ class Retriever(ABC):
             pool = max(k, DRAWN_FROM)
             nearest = self.retrieve(inputs, pool, exclude=exclude, where=where, without=without)
             return [draw(ranked, k, chance) for ranked in nearest]
-        allowed = self._allowed(where, without)
-        available = len(self.examples) if allowed is None else int(allowed.sum())
+        among = allowed(self.examples, where, without)
+        available = len(self.examples) if among is None else int(among.sum())
         found: list[list[Prototype]] = [[] for _ in inputs]
         pending, width = list(range(len(inputs))), k + 4
         # duplicates and the excluded use up neighbours: ask for more where they did
         while pending and available:
-            neighbours = self.search([inputs[i] for i in pending], width, allowed=allowed)
+            neighbours = self.search([inputs[i] for i in pending], width, allowed=among)
             for at, i in enumerate(pending):
                 excluded = exclude[i].y if exclude is not None else None
                 found[i] = self._pick(neighbours, at, k, excluded)
@@ -100,19 +109,8 @@ class Retriever(ABC):
 
     def matching(self, where: Mapping[str, Any]) -> list[int]:
         """The rows of the examples whose meta has these values."""
-        allowed = self._allowed(where, None)
-        return [] if allowed is None else np.flatnonzero(allowed).tolist()
-
-    def _allowed(
-        self, where: Mapping[str, Any] | None, without: Mapping[str, Any] | None
-    ) -> NDArray[np.bool_] | None:
-        if not (where or without):
-            return None
-        matches = (
-            (not where or _has(example, where)) and not (without and _has(example, without))
-            for example in self.examples
-        )
-        return np.fromiter(matches, np.bool_, count=len(self.examples))
+        among = allowed(self.examples, where, None)
+        return [] if among is None else np.flatnonzero(among).tolist()
 
     def _pick(
         self, neighbours: Neighbours, at: int, k: int, excluded: str | None
@@ -126,10 +124,6 @@ class Retriever(ABC):
                 weight = -self.sharpness * float(distance)
                 picked[example.y] = Prototype(example, float(distance), weight)
         return list(picked.values())
-
-
-def _has(example: Example, values: Mapping[str, Any]) -> bool:
-    return all(str(example.meta.get(key)) == str(value) for key, value in values.items())
 
 
 def draw(ranked: Sequence[Prototype], k: int, chance: np.random.Generator) -> list[Prototype]:
@@ -159,11 +153,15 @@ class NoRetriever(Retriever):
 
     def add(self, examples: Sequence[Example]) -> "Self":
         """The null retriever over more examples."""
-        return type(self)([*self.examples, *examples])
+        return type(self)(exchanged(self.examples, [], examples))
 
     def remove(self, rows: Sequence[int]) -> "Self":
         """The null retriever over fewer examples."""
-        return type(self)(without(self.examples, rows))
+        return type(self)(exchanged(self.examples, rows, []))
+
+    def over(self, examples: Sequence[Example]) -> "Self":
+        """The null retriever over other examples."""
+        return type(self)(examples)
 
     def save(self, folder: Path) -> None:
         """Nothing to write."""
@@ -172,9 +170,3 @@ class NoRetriever(Retriever):
     def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":  # noqa: ARG003
         """The null retriever again."""
         return cls(examples)
-
-
-def without(examples: Sequence[Example], rows: Sequence[int]) -> list[Example]:
-    """The examples whose row numbers are not among these."""
-    removed = set(rows)
-    return [example for row, example in enumerate(examples) if row not in removed]

@@ -4,6 +4,7 @@ Calls may come from any thread. One runs at a time: a second would only slow bot
 prepared beside the model that answers, and takes its place when it is whole. Knows no protocol.
 """
 
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +18,15 @@ from redraft.autocomplete.engine import CompletionEngine
 from redraft.autocomplete.project import Project, index_project
 from redraft.data.example import Example, Input, as_input
 from redraft.data.python_functions import FIELDS
-from redraft.errors import NoAnswerError, PairsError
+from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.evaluation.space import Space, space_of
+from redraft.experiment import refreshed
 from redraft.retrieval.prototype import Prototype
+from redraft.retrieval.stored import StoredExamples
 from redraft.retrieve_and_edit import RetrieveAndEdit
 from redraft.serving import schema, wire
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -166,6 +171,21 @@ class ServedModel:
                 self._exchange(model)
         return len(change.rows) + len(change.examples)
 
+    def refresh(self) -> bool:
+        """Take over what others have changed in its store; says whether there was anything."""
+        with self._changing:
+            model = refreshed(self._state.model)
+            if model is self._state.model:
+                return False
+            self._state = _State.of(model)
+            return True
+
+    def wait(self, seconds: float) -> None:
+        """Wait until others change its store, but not for longer."""
+        examples = self._state.model.retriever.examples
+        if isinstance(examples, StoredExamples):
+            examples.store.wait(seconds)
+
     def _exchange(self, model: RetrieveAndEdit) -> None:
         if self.folder is not None:
             if _manifest(self.folder) != self._written:
@@ -175,6 +195,11 @@ class ServedModel:
                 )
             model.save(self.folder)  # whole or not at all, before anyone is answered from it
             self._written = _manifest(self.folder)
+            try:
+                model = refreshed(model)
+            except StoreError as error:  # it is written: it will be there with the next refresh
+                _LOG.warning("%s", error)
+                return
         self._state = _State.of(model)
 
     def _input(self, x: str | Input, state: _State, at: int | None) -> Input:

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from redraft.errors import NoAnswerError, PairsError, RedraftError
+from redraft.errors import NoAnswerError, PairsError, RedraftError, StoreError
 from redraft.serving import schema
 from redraft.serving.http.hosting import (
     NotReadyError,
@@ -109,6 +109,9 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     field = getattr(error, "field", None)
     if field is not None:
         return answer(422, f"{field}: {error}", field=field)
+    if isinstance(error, StoreError):
+        log.error("%s", error)  # which says where the store is: that is not for whoever asks
+        return answer(503, "the store of the examples cannot be reached; ask again soon")
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return answer(status, str(error))

@@ -58,7 +58,7 @@ def check_token(token: str | None) -> None:
         )
 
 
-def loader(name: str, folder: Path, *, is_kept: bool = True) -> Loader:
+def loader(name: str, folder: Path, *, is_kept: bool = True, store: str | None = None) -> Loader:
     """What loads a folder's model under this name; if kept, what is added is written there."""
 
     def load() -> "ServedModel":
@@ -67,7 +67,8 @@ def loader(name: str, folder: Path, *, is_kept: bool = True) -> Loader:
             from redraft.retrieve_and_edit import RetrieveAndEdit
             from redraft.serving.served_model import ServedModel
 
-            return ServedModel(name, RetrieveAndEdit.load(folder), folder if is_kept else None)
+            model = RetrieveAndEdit.load(folder, store=store)
+            return ServedModel(name, model, folder if is_kept else None)
 
     return load
 

@@ -142,9 +142,9 @@ HANDLERS: dict[str, Callable[..., object]] = {
 OPTIONS = {types.TEXT_DOCUMENT_COMPLETION: _COMPLETION}
 
 
-def create_server(model: Path) -> RedraftServer:
+def create_server(model: Path, store: str | None = None) -> RedraftServer:
     """A language server for a model's folder, with all it answers."""
-    server = RedraftServer(model)
+    server = RedraftServer(model, store)
     for method, handler in HANDLERS.items():
         server.feature(method, OPTIONS.get(method))(handler)
     return server

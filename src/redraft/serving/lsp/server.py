@@ -54,9 +54,10 @@ class Suggestions:
 class RedraftServer(LanguageServer):
     """A language server for one editor; the model comes in the background."""
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, store: str | None = None) -> None:
         super().__init__("redraft", __version__, protocol_cls=PlainProtocol)
         self.model = model
+        self.store = store
         self.settings = Settings()
         self.complaints: list[str] = []
         self.style = ItemStyle()
@@ -116,7 +117,10 @@ class RedraftServer(LanguageServer):
         if self.settings.model is not None:
             folder = self.settings.model.expanduser()
         served = await work_in_background(
-            self, self._background, "redraft: loading the model", lambda _: _load(folder)
+            self,
+            self._background,
+            "redraft: loading the model",
+            lambda _: _load(folder, self.store),
         )
         self.served = served
         self._editor_watches = await ask_to_watch(self)
@@ -199,12 +203,15 @@ class EditorLog(logging.Handler):
         self._server.log_from_any_thread(record.getMessage(), level)
 
 
-def _load(folder: Path) -> "ServedModel":
+def _load(folder: Path, store: str | None) -> "ServedModel":
+    from redraft.experiment import stored_model
     from redraft.retrieve_and_edit import RetrieveAndEdit
     from redraft.serving.served_model import ServedModel
 
+    # an editor's settings may name another model, which need not be in the store
+    store = store if stored_model(folder) else None
     # without a folder: what an editor has open changes no model on disk
-    served = ServedModel(folder.name, RetrieveAndEdit.load(folder))
+    served = ServedModel(folder.name, RetrieveAndEdit.load(folder, store=store))
     if not served.info().completes_python:
         raise PairsError(
             f"{folder}: completes no Python, since its examples are not functions; "

@@ -1,0 +1,54 @@
+"""The verbs on a store, each in a process of its own, as a user types them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from redraft.data.pairs import write_pairs
+from tests.baskets import write_project
+from tests.cluster.test_store import schemas
+from tests.conftest import Run, sentence
+from tests.serving.functions import model_of
+
+
+def told(redraft: Run, *arguments: object) -> dict[str, Any]:
+    """What a verb prints last, as JSON."""
+    done = redraft(*arguments)
+    assert done.returncode == 0, done.stderr
+    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return row
+
+
+def test_fit_add_remove_and_predict_on_a_store(
+    pairs_file: Path, tmp_path: Path, store: str, redraft: Run
+) -> None:
+    model, new = tmp_path / "model", sentence("min", 3, "hands")
+    write_pairs([new], tmp_path / "new.jsonl")
+    parts = ("--retriever", "bm25", "--editor", "verbatim")
+    fitted = told(redraft, "fit", pairs_file, "-o", model, *parts, "--store", store)
+    assert (fitted["examples"], fitted["fields"]) == (60, ["text"])
+    added = told(redraft, "add", model, tmp_path / "new.jsonl", "--store", store)
+    assert (added["added"], added["examples"]) == (1, 61)
+    ask = ("predict", model, new.x["text"], "--store", store)
+    assert told(redraft, *ask)["output"] == new.y
+    assert told(redraft, *ask, "--where", "verb=max")["output"].startswith("max(")
+    removed = told(redraft, "remove", model, "--where", "verb=min", "--store", store)
+    assert (removed["removed"], removed["examples"]) == (1, 60)
+    assert told(redraft, *ask)["output"] != new.y
+
+
+def test_index_makes_a_stored_model_of_a_code_base(
+    tmp_path: Path, store: str, redraft: Run
+) -> None:
+    model_of(write_project(tmp_path / "shop", ("zinnia", "yucca"))).save(tmp_path / "plain")
+    project, mine = write_project(tmp_path / "mine", ("rose", "sage")), tmp_path / "model"
+    index = ("index", project, "-o", mine, "--store", store)
+    first = told(redraft, *index, "--from", tmp_path / "plain")
+    assert (first["examples"], first["removed"], first["added"]) == (2, 2, 2)
+    (project / "more.py").write_text((tmp_path / "shop" / "basket_0.py").read_text())
+    second = told(redraft, *index)
+    assert (second["examples"], second["removed"], second["added"]) == (4, 0, 2)
+    assert len(schemas(store)) == 1
+    copy = told(redraft, *index[:2], "-o", tmp_path / "copy", *index[4:], "--from", mine)
+    assert copy["examples"] == 4
+    assert len(schemas(store)) == 2
