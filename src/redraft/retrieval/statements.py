@@ -187,21 +187,32 @@ class Statements:
 
     def finish(self, connection: Any, state: State) -> None:
         """Build the indexes of what was filled in, and say what it is."""
-        build = ["CREATE INDEX ON {schema}.examples USING gin (labels jsonb_path_ops)"]
+        self._execute(
+            connection, "CREATE INDEX ON {schema}.examples USING gin (labels jsonb_path_ops)"
+        )
         if state.width:
-            connection.execute(f"SET LOCAL maintenance_work_mem = '{_BUILD_MEMORY}'")
-            build.append(
-                "CREATE INDEX ON {schema}.examples USING hnsw (vector vector_ip_ops) "
-                "WITH (m = 16, ef_construction = 128)"
-            )
-        for statement in (*build, "ANALYZE {schema}.examples"):
-            connection.execute(self._sql(statement))
+            self._build_graph(connection)
+        self._execute(connection, "ANALYZE {schema}.examples")
         values = [state.format, state.model, state.version, state.width, state.effort]
         insert = (
             "INSERT INTO {schema}.state (format, model, version, width, effort) "
             "VALUES (%s, %s, %s, %s, %s)"
         )
         connection.execute(self._sql(insert), values)
+
+    def _build_graph(self, connection: Any) -> None:
+        build = (
+            "CREATE INDEX ON {schema}.examples USING hnsw (vector vector_ip_ops) "
+            "WITH (m = 16, ef_construction = 128)"
+        )
+        connection.execute(f"SET LOCAL maintenance_work_mem = '{_BUILD_MEMORY}'")
+        try:
+            with connection.transaction():
+                self._execute(connection, build)
+        except driver().errors.DiskFull:
+            # workers share their memory by files, for which containers leave little room
+            connection.execute("SET LOCAL max_parallel_maintenance_workers = 0")
+            self._execute(connection, build)
 
     def set_effort(self, connection: Any, effort: int) -> None:
         """Keep how wide a walk must be."""
@@ -237,6 +248,9 @@ class Statements:
 
     def _comment(self, connection: Any, text: str) -> None:
         connection.execute(self._sql("COMMENT ON SCHEMA {schema} IS " + f"'{text}'"))
+
+    def _execute(self, connection: Any, text: str) -> None:
+        connection.execute(self._sql(text))
 
     def _sql(self, text: str) -> Any:
         from psycopg.sql import SQL, Identifier
