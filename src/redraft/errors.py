@@ -32,7 +32,14 @@ class MissingExtraError(RedraftError):
 
 
 class NoAnswerError(RedraftError):
-    """An input for which no example could be retrieved."""
+    """An input for which no example could be retrieved, or no valid output found."""
+
+    def __init__(
+        self,
+        message: str = "no example to answer from; widen the filter or add examples (or, if "
+        "outputs must be of a syntax, none was found that is: try another)",
+    ) -> None:
+        super().__init__(message)
 
 
 class TrainingInterrupted(RedraftError):  # noqa: N818 (not a mistake: nothing is lost)

@@ -18,6 +18,7 @@ from redraft.data.split import split
 from redraft.editing.confidence import Confidence
 from redraft.editing.explanation import features_of_candidate
 from redraft.editing.neural_editor import NeuralEditor
+from redraft.editing.syntax import AUTO
 from redraft.errors import ConfigError
 from redraft.evaluation.editability import mean_bleu
 from redraft.evaluation.next_tokens import first_choice_share
@@ -53,6 +54,9 @@ DEV_LEAST = 20
 
 CALIBRATED_A_SECOND = 1.0
 """How many held-out answers each second of a budget allows for calibration."""
+
+REMEMBERING = 3
+"""How many times as long an answer takes for which examples are remembered."""
 
 RETRIEVER_SHARE = 0.2
 """What of a budget a retriever that learns gets; the editor gets the rest."""
@@ -181,9 +185,13 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
         )
     if not options.workers.is_first:
         return editor  # what follows changes no weight that is trained
+    if config.decoding.syntax == AUTO and editor.decoding.syntax != "any":
+        name = editor.decoding.syntax
+        options.tell(f'editor: every answer will be valid {name}; decoding.syntax = "any" lifts it')
     asked = parts.dev
     if options.budget:
-        asked = asked[: max(DEV_LEAST, int(CALIBRATED_A_SECOND * options.budget))]
+        rate = CALIBRATED_A_SECOND / (REMEMBERING if config.decoding.remembered else 1)
+        asked = asked[: max(DEV_LEAST, int(rate * options.budget))]
     if config.decoding.cached and asked:
         nearest = retriever.retrieve([each.x for each in asked], config.decoding.cached)
         editor = editor.with_cache(fit_cache(editor, asked, nearest))

@@ -56,7 +56,7 @@ class RetrieveAndEdit:
         """The best candidate for one input."""
         candidates = self.predict([x], where=where)[0]
         if not candidates:
-            raise NoAnswerError("no example to answer from; widen the filter or add examples")
+            raise NoAnswerError
         return candidates[0]
 
     def complete(

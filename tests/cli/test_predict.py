@@ -108,6 +108,7 @@ def test_what_is_remembered_and_studied_reaches_the_search(folder: Path) -> None
         for options in ((), ("--remembered", 4), ("--remembered", 4, "--studied", 2))
     ]
     assert len(set(chances)) == 3
+    answer(folder / "sure", TEXT, "--remembered", 0)
     expected = "studied is 2 and remembered 0; name how many of the nearest examples are to be"
     assert_refused(expected, folder / "sure", TEXT, "--studied", 2)
 
@@ -180,6 +181,8 @@ def test_a_model_of_few_pairs_says_what_its_confidence_would_take(folder: Path) 
         (("--sample", 1, "--beam", 2), "--sample and --beam"),
         (("--sample", 1, "--where", "a=b"), "--sample and --where"),
         (("--precision", 0.5, "--min-confidence", 0.5), "--min-confidence and --precision"),
+        (("--studied", 2, "--precision", 0.5), "--studied and --precision"),
+        (("--studied", 2, "--min-confidence", 0.5), "--studied and --min-confidence"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(

@@ -113,19 +113,22 @@ def test_a_syntax_has_a_name_and_a_wrong_one_is_told_with_the_right_ones() -> No
     [
         (PROGRAMS, "python"),
         (['print("hello")', "f(x)", "yes"], "python"),
-        (['class Card:\n    cost = 3\n    text = "x"\n'], "python"),  # its first half is valid
+        (['class Card:\n    cost = 3\n    text = "x"\n'], "python"),
         (['{"a": [1, 2]}', "[]", '{"b": null}'], "json"),
-        (['{"a": 1}', "{'a': 1}"], "python"),
+        (["return x", "y = 3", "a.b(c)"], "python"),
         ([*PROGRAMS, "SELECT 1 FROM t;"], "any"),
         (["positive", "negative", "neutral"], "any"),  # Python, but no more than any word is
         (["17", "4", "2018"], "any"),
         (["a sentence that nothing parses"], "any"),
         (["", ""], "any"),
-        (["f(x)"] * 95 + ["f(x"] * 5, "python"),  # faults that examples may have
-        (["f(x)"] * 9 + ["f(x"], "any"),
+        (["f(x)"] * 99 + ["f(x"], "python"),  # a fault that examples may have
+        (["f(x)"] * 98 + ["f(x"] * 2, "any"),
+        (['{"a": 1}', "{'a': 1}"], "any"),
+        (["10-12", "1/2", "-3"], "any"),
+        (["name: web\nport: 80", "topic: sports"], "any"),
     ],
 )
-def test_the_syntax_of_outputs_is_the_one_that_they_have_and_their_beginnings_lack(
+def test_the_syntax_of_outputs_is_the_one_that_they_have_and_show(
     outputs: list[str], name: str
 ) -> None:
     assert find_syntax(outputs) == name

@@ -20,5 +20,5 @@ def test_the_costs_are_those_that_were_told_last_of_every_member(tmp_path: Path)
         lines = "".join(json.dumps(asdict(report)) + "\n" for report in reports)
         (tmp_path / name / LOG).write_text(lines)
     network = nn.Linear(1_000, 500, bias=False)
-    assert training_costs(tmp_path, network) == {"core_minutes": 9.0, "millions": 0.5}
+    assert training_costs(network, tmp_path) == {"core_minutes": 9.0, "millions": 0.5}
     assert training_seconds(tmp_path) == 270.0

@@ -243,7 +243,7 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
         raise PairsError("hearthstone needs the cards; name their folder with --data")
     train, asked = read_splits(request.data, "train", request.split)
     questions = Questions(SETTING, request.split, train, asked)
-    runs, kept = request.out / "runs", request.out / "measured" / request.split
+    runs, kept = request.out / "runs", request.out / "answers" / request.split
     for measure in request.measures:
         for seed in request.seeds:
             with watched(f"{measure.value}, seed {seed}") as observer:
@@ -268,7 +268,7 @@ def _pairs_rows(request: Request) -> "Iterator[Row]":
     from redraft.studies.pairs import MEASURES, METRICS, read_questions
 
     for kind in (each.value for each in request.kinds):
-        runs, kept = request.out / "runs" / kind, request.out / "measured" / kind / request.split
+        runs, kept = request.out / "runs" / kind, request.out / "answers" / kind / request.split
         questions = read_questions(
             kind, request.split, lambda sources: progress(sources, "mining", total=len(sources))
         )

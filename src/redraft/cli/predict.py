@@ -63,8 +63,8 @@ def command(
         int | None,
         typer.Option(
             min=0,
-            help="Steps of training on these before each answer, such as 4, undone after it: "
-            "slow, and worth most for examples that were added after training. [0]",
+            help="Steps of training on the remembered examples before each answer, such as 4, by "
+            "a copy: slow, and worth most for examples that were added after training. [0]",
         ),
     ] = None,
     syntax: Annotated[
@@ -113,7 +113,12 @@ def command(
         {"--sample": sample, "--beam": beam},
         {"--sample": sample, "--where": where},
         {"--min-confidence": min_confidence, "--precision": precision},
+        # what was studied is foreseen more surely than when confidence was learned
+        {"--studied": studied, "--precision": precision},
+        {"--studied": studied, "--min-confidence": min_confidence},
     )
+    if remembered == 0 and studied is None:
+        studied = 0
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model, store=store)
     decoding = {

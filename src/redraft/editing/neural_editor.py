@@ -51,10 +51,10 @@ class DecodingConfig:
     `prototypes`: how many distributions are mixed, each of another prototype, or of as many as are
     read at once. `remembered`: how many of the nearest examples are read as if they were written,
     so that what followed in a like state is foreseen. `studied`: how many steps of training are
-    taken on these before an answer, and undone after it. `cached`: in how many of the nearest
-    outputs the last words are looked up. A `max_length` of 0 is set by training: somewhat more than
-    the longest output. `syntax`: what every output must be: any, python or json; with auto,
-    training takes what its outputs are.
+    taken on these before an answer, by a copy; not before a completion. `cached`: in how many of
+    the nearest outputs the last words are looked up. A `max_length` of 0 is set by training:
+    somewhat more than the longest output. `syntax`: what every output must be: any, python or json;
+    with auto, training takes what its outputs are.
     """
 
     beam_size: int = 5
@@ -134,8 +134,7 @@ class NeuralEditor(Editor):
     @property
     def syntax(self) -> Syntax:
         """What every output must be: what was given, or what the decoding names."""
-        named = named_syntax(self.decoding.syntax)
-        return named if self.own_syntax is None else self.own_syntax
+        return self.own_syntax or named_syntax(self.decoding.syntax)
 
     def wants(self, k: int) -> int:  # noqa: ARG002
         """As many prototypes as are read or looked up, however many candidates are asked for."""
@@ -166,8 +165,8 @@ class NeuralEditor(Editor):
         size = 1 if self.decoding.studied else BATCH
         for start in range(0, len(order), size):
             rows = order[start : start + size]
-            with studied(self, questions[rows[0]].edits[0].remembered):
-                found = self._search([questions[at] for at in rows], k, generator)
+            editor = studied(self, questions[rows[0]].edits[0].remembered)
+            found = editor._search([questions[at] for at in rows], k, generator)
             for at, candidates in zip(rows, found, strict=True):
                 answers[at] = candidates
         return answers

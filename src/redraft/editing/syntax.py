@@ -138,27 +138,35 @@ def named_syntax(name: str) -> Syntax:
 _LOOKED_AT = 1_000
 """Outputs that are enough to tell a syntax by."""
 
-_FAULTY = 0.05
+_FAULTY = 0.01
 """The share of outputs that may be at fault: examples are not all well made."""
 
 
 def find_syntax(outputs: Sequence[str]) -> str:
-    """The name of a syntax that outputs have, but for faults, and that says something of them.
+    """The name of a syntax that outputs have, but for faults, and that most of them show.
 
-    Words and numbers are Python and JSON too, but so is every beginning of them: most outputs must
-    have one that is not valid.
+    What parses by chance shows nothing: words, numbers, ranges such as 10-12, settings such as
+    "port: 80".
     """
     some = outputs[:: max(1, len(outputs) // _LOOKED_AT)]
-    for name in ("json", "python"):
-        syntax = named_syntax(name)
-        if sum(map(syntax.accepts, some)) >= (1 - _FAULTY) * len(some):
-            told = sum(not all(map(syntax.accepts, _beginnings(output))) for output in some)
-            if 2 * told > len(some):
-                return name
+    for name, shows in _SIGNS.items():
+        valid = [output for output in some if named_syntax(name).accepts(output)]
+        if len(valid) >= (1 - _FAULTY) * len(some) and 2 * sum(map(shows, valid)) > len(some):
+            return name
     return "any"
 
 
-def _beginnings(text: str) -> list[str]:
-    """A quarter, a half and three quarters of a text, as far as that is anything."""
-    ends = (len(text) * quarters // 4 for quarters in (1, 2, 3))
-    return [text[:end] for end in ends if end]
+def _shows_json(text: str) -> bool:
+    return isinstance(json.loads(text), dict | list)
+
+
+def _shows_python(text: str) -> bool:
+    """Whether there is a statement or a call: no other kind of text has them by chance."""
+    telling = (ast.Call, ast.Assign, ast.AugAssign, ast.FunctionDef, ast.ClassDef, ast.Return)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return any(isinstance(node, telling) for node in ast.walk(ast.parse(text)))
+
+
+_SIGNS = {"json": _shows_json, "python": _shows_python}
+"""What tells that an output is meant to be of a syntax."""

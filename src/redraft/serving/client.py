@@ -93,7 +93,7 @@ class Client:
         """The best answer to one input."""
         [answers] = self.predict([x], where=where)
         if not answers:
-            raise NoAnswerError("no example to answer from; widen the filter or add examples")
+            raise NoAnswerError
         return answers[0]
 
     def retrieve(

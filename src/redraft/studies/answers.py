@@ -48,29 +48,25 @@ class Bench:
         self.questions = questions
         self.options = options
         self.folder = folder
-        self._retrievers: dict[str, tuple[Retriever, float]] = {}
+        self._retrievers: dict[str, Retriever] = {}
 
-    def retriever(self, name: str) -> tuple[Retriever, float]:
-        """The named retriever over all of train, and the seconds it took to fit."""
+    def retriever(self, name: str) -> Retriever:
+        """The named retriever over all of train."""
         if name not in self._retrievers:
-            started = time.monotonic()
             options, train = self._options("retriever", name), self.questions.train
             model = fit_model(train, retriever=name, editor="verbatim", options=options)
-            self._retrievers[name] = model.retriever, time.monotonic() - started
+            self._retrievers[name] = model.retriever
         return self._retrievers[name]
 
-    def editor(
-        self, name: str, retriever: Retriever, settings: Settings
-    ) -> tuple[NeuralEditor, Path]:
-        """An editor trained on what the retriever finds, and the folder of its training."""
+    def editor(self, name: str, retriever: Retriever, settings: Settings) -> NeuralEditor:
+        """An editor trained on what the retriever finds."""
         options = replace(self._options("editor", name), settings={"editor": settings})
-        editor = fit_editor(Parts(self.questions.train, []), retriever, options)
-        return editor, self._place("editor", name)
+        return fit_editor(Parts(self.questions.train, []), retriever, options)
 
     def trained(self, system: str, setting: str, retriever_name: str) -> NeuralEditor:
         """The editor of a system with the default settings, trained unless it was before."""
-        retriever = self.retriever(retriever_name)[0]
-        return self.editor(f"{system} {setting}", retriever, self.settings({}))[0]
+        retriever = self.retriever(retriever_name)
+        return self.editor(f"{system} {setting}", retriever, self.settings({}))
 
     def settings(self, changed: Settings) -> Settings:
         """The settings of every editor with some of them changed."""
@@ -137,26 +133,27 @@ class Bench:
 
     def alone(self, retriever_name: str, setting: str) -> Measured:
         """A retriever, its first prototype's output as the answer."""
-        retriever, seconds = self.retriever(retriever_name)
+        retriever = self.retriever(retriever_name)
         measured = self.measure(retriever_name, setting, retriever, VerbatimEditor())
-        row = replace(measured.row, train_seconds=round(seconds, 1))
-        return replace(measured, row=row)
+        seconds = training_seconds(self._place("retriever", retriever_name))
+        return replace(measured, row=replace(measured.row, train_seconds=seconds))
 
     def edited(
         self, system: str, setting: str, retriever_name: str, settings: Settings
     ) -> tuple[Measured, NeuralEditor]:
         """What a trained editor answers, and the editor."""
-        retriever, fitting = self.retriever(retriever_name)
+        retriever, name = self.retriever(retriever_name), f"{system} {setting}"
         settings = self.settings(settings)
-        editor, folder = self.editor(f"{system} {setting}", retriever, settings)
+        editor = self.editor(name, retriever, settings)
+        folders = self._place("editor", name), self._place("retriever", retriever_name)
         config = editor_config(
             len(self.questions.train), replace(self.options, settings={"editor": settings})
         )
         measured = self.measure(system, setting, retriever, editor)
         row = replace(
             measured.row,
-            metrics={**measured.row.metrics, **training_costs(folder, editor.network)},
-            train_seconds=round(fitting + training_seconds(folder), 1),
+            metrics={**measured.row.metrics, **training_costs(editor.network, *folders)},
+            train_seconds=training_seconds(*folders),
             parameters=sum(each.numel() for each in editor.network.parameters()),
             config={
                 "retriever": retriever_name,

@@ -157,5 +157,5 @@ def _costs(folder: Path, network: nn.Module) -> dict[str, Any]:
     return {
         "train_seconds": training_seconds(folder),
         "parameters": sum(each.numel() for each in network.parameters()),
-        "costs": training_costs(folder, network),
+        "costs": training_costs(network, folder),
     }

@@ -10,9 +10,9 @@ from redraft.training.loop import LOG, last_report
 COSTS = {"core_minutes": "training, core minutes", "millions": "parameters, millions"}
 
 
-def training_costs(folder: Path, network: nn.Module) -> dict[str, float]:
-    """The costs of a network, of all its members, that was trained in a folder."""
-    reports = [last_report(log.parent) for log in folder.rglob(LOG)]
+def training_costs(network: nn.Module, *folders: Path) -> dict[str, float]:
+    """The costs of a network, of all its members and its retriever, that were trained there."""
+    reports = [last_report(log.parent) for folder in folders for log in folder.rglob(LOG)]
     parameters = sum(each.numel() for each in network.parameters())
     return {
         "core_minutes": round(sum(each.core_seconds for each in reports) / 60, DECIMALS),
@@ -20,6 +20,7 @@ def training_costs(folder: Path, network: nn.Module) -> dict[str, float]:
     }
 
 
-def training_seconds(folder: Path) -> float:
-    """How long the training in a folder took, with all that was resumed."""
-    return round(sum(last_report(log.parent).seconds for log in folder.rglob(LOG)), 1)
+def training_seconds(*folders: Path) -> float:
+    """How long the trainings in folders took, with all that was resumed."""
+    logs = [log for folder in folders for log in folder.rglob(LOG)]
+    return round(sum(last_report(log.parent).seconds for log in logs), 1)

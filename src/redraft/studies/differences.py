@@ -1,7 +1,6 @@
 """What the default is ahead by: paired, over the same examples, those of a package together.
 
-The figures of every example are kept beside the trainings, so that seeds of several runs are
-compared as one.
+The figures of every example are kept, so that seeds of several runs are compared as one.
 """
 
 import json

@@ -78,7 +78,7 @@ def retriever_rows(bench: Bench) -> Iterator[Measured]:
 
 def search_rows(bench: Bench) -> Iterator[Measured]:
     """The weights of Retrieve+Edit searched in other ways, and those of several seeds together."""
-    retriever = bench.retriever(DEFAULT_RETRIEVER)[0]
+    retriever = bench.retriever(DEFAULT_RETRIEVER)
     seeds = range(bench.options.seed, bench.options.seed + NETWORKS)
     editor, *others = (
         Bench(bench.questions, replace(bench.options, seed=seed), bench.folder).trained(

@@ -52,7 +52,7 @@ def adding_rows(bench: Bench) -> Iterator[Measured]:
         bench.folder / "half",
     )
     yield from system_rows(fewer)
-    added = fewer.retriever(DEFAULT_RETRIEVER)[0].add(whole[1::2])
+    added = fewer.retriever(DEFAULT_RETRIEVER).add(whole[1::2])
     for system, retriever in SYSTEMS.items():
         editor = fewer.trained(system, fewer.questions.setting, retriever)
         studying = editor.with_decoding(replace(editor.decoding, studied=STUDIED))

@@ -173,7 +173,7 @@ class _Run:
         self.workers = workers
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
         self.device = next(task.network.parameters()).device
-        decay = min(config.average, max(0.0, 1 - 1 / (REACH * config.steps)))
+        decay = min(config.average, 1 - 1 / max(1.0, REACH * config.steps))
         self.average = AveragedWeights(task.network, decay)
         self.best = copy_weights(task.network)
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
