@@ -162,8 +162,8 @@ class PostgresStore:
         """Double the effort until the graph finds 99 % of what is nearest; the share it finds."""
         queries = _unseen(vectors)
         truth = exact_search(vectors, queries, _MEASURED).distances
-        # the planner may compare all where they are few, which would tell nothing of the graph
-        self._session.run(lambda it: it.execute("SET enable_seqscan = off"))
+        # of few the planner may sort all, which would tell nothing of the graph
+        self._session.run(lambda it: it.execute("SET enable_sort = off"))
         while True:
             found = self.nearest(queries, _MEASURED)
             # by distance and not by id: of several at the same distance any one will do
@@ -175,7 +175,7 @@ class PostgresStore:
             if recall >= WANTED_RECALL or self.effort >= MOST_EFFORT:
                 break
             self.effort = min(MOST_EFFORT, 2 * self.effort)
-        self._session.run(lambda it: it.execute("RESET enable_seqscan"))
+        self._session.run(lambda it: it.execute("RESET enable_sort"))
         self.effort = min(MOST_EFFORT, 2 * self.effort)  # real queries may be further away
         with self.address.connected() as connection:
             self._sql.set_effort(connection, self.effort)
