@@ -22,8 +22,9 @@ from redraft.retrieval.statements import Found, Ids, State, Statements
 FORMAT = 1
 """Of the tables; a store of another one is not read."""
 
-EFFORT = 40
-"""How wide a walk through the graph is where none was measured: pgvector's own choice."""
+EFFORT = 80
+"""How wide a walk through the graph is at least: twice pgvector's own choice, which a small sample
+may find good enough by luck."""
 
 MOST_EFFORT = 1000
 """The widest walk that pgvector takes."""
