@@ -134,7 +134,9 @@ class NeuralEditor(Editor):
     @property
     def syntax(self) -> Syntax:
         """What every output must be: what was given, or what the decoding names."""
-        return self.own_syntax or named_syntax(self.decoding.syntax)
+        if self.own_syntax is not None:
+            return self.own_syntax
+        return named_syntax(self.decoding.syntax)
 
     def wants(self, k: int) -> int:  # noqa: ARG002
         """As many prototypes as are read or looked up, however many candidates are asked for."""
