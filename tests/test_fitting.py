@@ -94,6 +94,7 @@ def test_few_examples_of_one_project_are_seen_longer_with_words_dropped() -> Non
         for each in (few, many, projects)
     ]
     assert chosen == [(True, True, "auto"), (False, False, "any"), (False, False, "any")]
+    assert [each.prototypes.absent for each in (few, many, projects)] == [0.5, 0.0, 0.5]
 
 
 def test_a_model_without_a_retriever_reads_no_prototype() -> None:

@@ -25,8 +25,15 @@ from redraft.studies.hearthstone import (
     retriever_rows,
     search_rows,
 )
-from redraft.studies.prototype_use import ADDED, HALF, adding_rows, given_rows
-from redraft.studies.results import Measured
+from redraft.studies.prototype_use import (
+    ADDED,
+    GAINED,
+    HALF,
+    adding_rows,
+    gained_rows,
+    given_rows,
+)
+from redraft.studies.results import Measured, Row
 
 TINY: dict[str, Any] = {
     "retriever": {
@@ -193,3 +200,25 @@ def test_the_half_that_was_not_trained_on_is_added_to_retrieve_from(
     assert all(found == whole for setting, found in asked if ADDED in setting)
     # the weights are those of the half: nothing was trained for what was added
     assert len(list(bench.folder.rglob("editor/**/log.jsonl"))) == 2
+
+
+def test_the_share_of_a_gain_is_of_the_means_over_the_seeds_that_have_every_step() -> None:
+    def scored(setting: str, seed: int, values: list[float]) -> Measured:
+        row = Row("retrieve+edit", setting, "dev", seed, len(values), {})
+        return Measured(row, {"exact": values, "parses": [100.0] * len(values)}, [])
+
+    kept = [
+        scored(setting, seed, [first + seed, second + seed])
+        for seed in (0, 1)
+        for setting, first, second in (
+            (f"{SETTING}, {HALF}", 10.0, 30.0),
+            (f"{SETTING}, {ADDED}", 20.0, 40.0),
+            (SETTING, 50.0, 70.0),
+        )
+    ]
+    alone = scored(f"{SETTING}, {ADDED}", 2, [0.0, 0.0])
+    (row,) = gained_rows([*kept, alone], SETTING, ("exact", "parses"))
+    assert row.setting == f"{SETTING}, {ADDED}, {GAINED}"
+    assert row.metrics == {"exact": 25.0}  # of parsing nothing was to be gained
+    assert row.interval["exact"] == (25.0, 25.0)
+    assert row.config == {"seeds": [0, 1]}

@@ -237,7 +237,9 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
     from redraft.fitting import FitOptions
     from redraft.studies.answers import Bench, Questions, compared_rows, measured_rows
     from redraft.studies.corpora import read_splits
-    from redraft.studies.hearthstone import MEASURES, METRICS, SETTING
+    from redraft.studies.differences import read_kept
+    from redraft.studies.hearthstone import GAINS, MEASURES, METRICS, SETTING
+    from redraft.studies.prototype_use import gained_rows
 
     if request.data is None:
         raise PairsError("hearthstone needs the cards; name their folder with --data")
@@ -250,6 +252,7 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
                 bench = Bench(questions, FitOptions(seed=seed, observer=observer), runs)
                 yield from measured_rows(bench, MEASURES[measure.value], kept)
     yield from compared_rows(kept, METRICS)
+    yield from gained_rows(read_kept(kept), SETTING, GAINS)
 
 
 def _pairs(request: Request) -> Study:

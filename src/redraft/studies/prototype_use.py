@@ -6,18 +6,25 @@ prototype, can remember those pairs as well.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from redraft.config import DEFAULT_RETRIEVER
 from redraft.data.example import Example
+from redraft.evaluation.bootstrap import bootstrap
 from redraft.evaluation.editability import oracle_prototypes
 from redraft.retrieval.prototype import Prototype
 from redraft.studies.answers import SYSTEMS, Bench, system_rows
-from redraft.studies.results import Measured
+from redraft.studies.results import ALL_SEEDS, DECIMALS, Measured, Row
 
 HALF = "half of the pairs"
 ADDED = "half of the pairs, the others added"
+ADDED_AND_STUDIED = f"{ADDED} and studied"
+GAINED = "% of the gain"
 STUDIED = 4
 """Steps of training on the nearest pairs before each answer."""
 
@@ -56,6 +63,53 @@ def adding_rows(bench: Bench) -> Iterator[Measured]:
     for system, retriever in SYSTEMS.items():
         editor = fewer.trained(system, fewer.questions.setting, retriever)
         studying = editor.with_decoding(replace(editor.decoding, studied=STUDIED))
-        setting = f"{questions.setting}, {ADDED}"
-        yield fewer.measure(system, setting, added, editor)
-        yield fewer.measure(system, f"{setting} and studied", added, studying)
+        for what, asked in ((ADDED, editor), (ADDED_AND_STUDIED, studying)):
+            yield fewer.measure(system, f"{questions.setting}, {what}", added, asked)
+
+
+def gained_rows(
+    measured: Sequence[Measured], setting: str, metrics: Collection[str]
+) -> Iterator[Row]:
+    """How far adding goes from half of the pairs to training on all of them, over all seeds."""
+    found = {(each.row.system, each.row.setting, each.row.seed): each for each in measured}
+    for system in SYSTEMS:
+        for what in (ADDED, ADDED_AND_STUDIED):
+            settings = [f"{setting}, {HALF}", f"{setting}, {what}", setting]
+            seeds = [
+                seed
+                for _, _, seed in found
+                if all((system, each, seed) in found for each in settings)
+            ]
+            steps = [
+                [found[system, each, seed] for seed in dict.fromkeys(seeds)] for each in settings
+            ]
+            if seeds:
+                yield _gained(f"{setting}, {what}, {GAINED}", steps, metrics)
+
+
+def _gained(setting: str, steps: Sequence[Sequence[Measured]], metrics: Collection[str]) -> Row:
+    """The share of the way from the first step to the last that is done at the second."""
+    row, figures, intervals = steps[0][0].row, {}, {}
+    for metric in metrics:
+        means = [np.mean([each.values[metric] for each in step], axis=0) for step in steps]
+        columns = np.stack(means, axis=1)
+        if columns[:, 2].sum() > columns[:, 0].sum():  # a gain that there is none of has no share
+            figures[metric] = round(float(_share(columns.sum(axis=0, keepdims=True))[0]), DECIMALS)
+            low, high = bootstrap(columns, _share)
+            intervals[metric] = (round(low, DECIMALS), round(high, DECIMALS))
+    about = {"seeds": [each.row.seed for each in steps[0]]}
+    return replace(
+        row, setting=setting, seed=ALL_SEEDS, metrics=figures, interval=intervals, config=about
+    )
+
+
+def _share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    first, second, third = sums.T
+    with np.errstate(divide="ignore"):  # some resamples gain nothing
+        shares: NDArray[np.float64] = 100 * (second - first) / (third - first)
+    return shares
+
+
+def is_gained(row: Mapping[str, Any]) -> bool:
+    """Whether a row of results.json tells what share of a gain adding brings."""
+    return str(row["setting"]).endswith(GAINED)
