@@ -88,7 +88,7 @@ def test_a_budget_is_shared_and_what_the_user_sets_comes_first() -> None:
 def test_few_examples_of_one_project_are_seen_longer_with_words_dropped() -> None:
     few, many = (editor_config(count, FitOptions()) for count in (500, 5_000))
     projects = editor_config(500, FitOptions(), projects=2)
-    assert few.training.steps == 2 * projects.training.steps
+    assert few.training.steps == 4 * projects.training.steps
     chosen = [
         (each.network.word_dropout > 0, each.decoding.remembered > 0, each.decoding.syntax)
         for each in (few, many, projects)
