@@ -22,6 +22,7 @@ LAYERS = (
     "evaluation",
     "fitting",
     "experiment",
+    "bulk",
     "autocomplete",
     "studies",
     "serving",

@@ -48,3 +48,7 @@ class TrainingInterrupted(RedraftError):  # noqa: N818 (not a mistake: nothing i
 
 class WorkersError(RedraftError):
     """Processes that cannot train one network together."""
+
+
+class BulkError(RedraftError):
+    """A bulk job that cannot be done, or whose cluster cannot be reached."""

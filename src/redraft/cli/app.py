@@ -5,13 +5,14 @@ import sys
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from redraft.cli import (
     add,
     check,
     complete,
     demo,
+    embed,
     evaluate,
     experiment,
     fit,
@@ -58,10 +59,11 @@ app = typer.Typer(
     "Start with `redraft demo`, or with your own pairs: `redraft check`, `fit`, `predict`.",
 )
 for verb in (
-    *(check, mine, split, fit, retrieve, predict, complete, evaluate, score),
+    *(check, mine, split, fit, retrieve, predict, embed, complete, evaluate, score),
     *(add, remove, index, info, serve, lsp, experiment, demo),
 ):
-    app.command(verb.__name__.rpartition(".")[2])(verb.command)
+    cls = getattr(verb, "cls", TyperCommand)
+    app.command(verb.__name__.rpartition(".")[2], cls=cls)(verb.command)
 
 
 @app.callback(invoke_without_command=True)

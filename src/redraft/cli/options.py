@@ -1,20 +1,15 @@
 """Arguments and options that several verbs share, and how their texts become values."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from redraft.cli.console import Format
-from redraft.data.example import TEXT_FIELD, Input
 from redraft.data.rows import Columns
 from redraft.errors import ConfigError, PairsError
-
-if TYPE_CHECKING:
-    from redraft.data.example import Example
 
 PAIRS_HELP = (
     "Pairs: .jsonl (rows with x and y), .csv, .tsv, .parquet, or .in with .out beside it; .gz too."
@@ -84,29 +79,3 @@ def filters(where: Sequence[str] | None) -> dict[str, str]:
             raise PairsError(f"--where {text}: expected KEY=VALUE")
         found[key] = value
     return found
-
-
-def parse_input(text: str, examples: Sequence["Example"]) -> Input:
-    """One input as typed: plain text, or a JSON object of the model's fields."""
-    fields = list(examples[0].x) if examples else [TEXT_FIELD]
-    value: object = None
-    if text.lstrip().startswith("{"):
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = None
-    if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
-        return complete_input(value, fields)
-    if fields != [TEXT_FIELD]:
-        sample = json.dumps(dict.fromkeys(fields, "…"), ensure_ascii=False)
-        raise PairsError(f"the input of this model has fields; give them as JSON: '{sample}'")
-    return {TEXT_FIELD: text}
-
-
-def complete_input(x: Input, fields: Sequence[str]) -> Input:
-    """The input with all of the model's fields, those not given empty; others are an error."""
-    unknown = [name for name in x if name not in fields]
-    if unknown:
-        known = ", ".join(fields)
-        raise PairsError(f"this model's input has no field {unknown[0]!r}; its fields are: {known}")
-    return {name: x.get(name, "") for name in fields}

@@ -1,27 +1,25 @@
 """`redraft predict`: answers for one input or a file of them."""
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from redraft.cli import options
+from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, cut, run_job
 from redraft.cli.console import Format, emit, progress, remark, stdout, working
 from redraft.cli.options import FormatOption, ModelArgument, StoreOption, WhereOption
-from redraft.config import override
+from redraft.data.inputs import input_of, parse_input
 from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
-    from redraft.data.example import Example, Input
-    from redraft.editing.candidate import Candidate
-    from redraft.editing.editor import Editor
-    from redraft.editing.neural_editor import NeuralEditor
+    from collections.abc import Sequence
 
-_BATCH = 64
+    from redraft.bulk.predicting import Answer
+    from redraft.data.example import Input
+
+cls = BulkCommand
 
 
 def command(
@@ -33,8 +31,23 @@ def command(
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="A file of inputs: text lines, or JSON lines with x.")
+        list[str] | None,
+        typer.Option(
+            help="A file of inputs: text lines, or JSON lines with x. May be repeated. With -o "
+            "JSON lines or Parquet: files, folders of them, patterns, or addresses such as s3://…."
+        ),
     ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FOLDER",
+            help="Folder or address for the answers, in shards. [stdout]",
+        ),
+    ] = None,
+    rows: RowsOption = ROWS,
+    ray: RayOption = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many candidates for each input.")] = 1,
     explain: Annotated[
         bool,
@@ -100,18 +113,24 @@ def command(
     `--min-confidence` or `--precision` the model abstains where it is not sure enough: `output` is
     null, `abstained` is true, and the candidates are listed all the same.
 
+    With `-o` the answers are written in shards of `--rows` rows, in the order of the input, each
+    in full or not at all: killed anywhere, the same command goes on, on one machine or on many.
+
     Examples: `redraft predict model/ "sum the first two elements of tmp" --explain --format table`,
     `redraft predict model/ --file inputs.jsonl --precision 0.9 > predictions.jsonl`,
-    `redraft predict model/ "sum tmp" -k 5 --sample 1`
+    `redraft predict model/ "sum tmp" -k 5 --sample 1`,
+    `redraft predict model/ --file inputs/ -o predictions/ --ray head:6379`
     """
+    from redraft.bulk.addresses import absolute
+    from redraft.bulk.predicting import BATCH, Asked, Predicting, Predictor
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     if (text is None) == (file is None):
         raise PairsError("give either one INPUT or --file FILE")
-    filters = options.filters(where)
     _refuse_contradictions(
         {"--sample": sample, "--beam": beam},
         {"--sample": sample, "--where": where},
+        {"--sample": sample, "--out": out},
         {"--min-confidence": min_confidence, "--precision": precision},
         # what was studied is foreseen more surely than when confidence was learned
         {"--studied": studied, "--precision": precision},
@@ -119,8 +138,6 @@ def command(
     )
     if remembered == 0 and studied is None:
         studied = 0
-    with working("loading the model"):
-        loaded = RetrieveAndEdit.load(model, store=store)
     decoding = {
         "beam_size": beam,
         "prototypes": prototypes,
@@ -128,38 +145,36 @@ def command(
         "studied": studied,
         "syntax": syntax,
     }
-    tuned = RetrieveAndEdit(loaded.retriever, _tune(loaded.editor, decoding))
-    threshold = _threshold(loaded.editor, min_confidence, precision)
-    examples = loaded.retriever.examples
-    inputs = _read_inputs(file, examples) if file else [options.parse_input(text or "", examples)]
-    show = _emit if form is Format.JSON else _print
+    asked = Asked(k, explain, decoding, min_confidence, precision, options.filters(where))
+    if out is not None:
+        if not file or form is not Format.JSON:
+            raise PairsError(f"--out {out}: shards are JSON lines of the inputs in --file FILE")
+        work = Predicting.of(absolute(str(model)), asked, store=store)
+        run_job(work, cut(file, rows), out, ray=ray)
+        return
+    if ray is not None:
+        raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
+    with working("loading the model"):
+        predictor = Predictor(RetrieveAndEdit.load(model, store=store), asked)
+    if precision is not None:
+        remark(f"answering from a confidence of {predictor.threshold:.0%} on")
+    if file:
+        inputs = [x for each in file for x in _read_inputs(Path(each), predictor.fields)]
+    else:
+        inputs = [parse_input(text or "", predictor.fields)]
     # draws depend on all inputs that are drawn for together
-    size = _BATCH if sample is None else len(inputs)
+    size = BATCH if sample is None else len(inputs)
     batches = [inputs[start : start + size] for start in range(0, len(inputs), size)]
     for batch in progress(batches, "predicting", total=len(batches)):
         if sample is None:
-            answers = tuned.predict(batch, k, where=filters)
+            answers = predictor.predict(batch)
         else:
-            answers = tuned.sample(batch, k, seed=sample)
-        for x, ranked in zip(batch, answers, strict=True):
-            show(_Answer(x, ranked, threshold), explain=explain)
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The candidates for an input, and from which confidence on they are an answer."""
-
-    x: "Input"
-    ranked: "Sequence[Candidate]"
-    threshold: float | None
-
-    @property
-    def confidence(self) -> float:
-        return (self.ranked[0].confidence or 0.0) if self.ranked else 0.0
-
-    @property
-    def is_abstained(self) -> bool:
-        return self.threshold is not None and self.confidence < self.threshold
+            answers = predictor.sample(batch, seed=sample)
+        for answer in answers:
+            if form is Format.JSON:
+                emit(answer.to_json(explain=explain))
+            else:
+                _print(answer, explain=explain)
 
 
 def _refuse_contradictions(*pairs: dict[str, object]) -> None:
@@ -168,72 +183,7 @@ def _refuse_contradictions(*pairs: dict[str, object]) -> None:
             raise ConfigError(f"{' and '.join(pair)} exclude each other; leave out one of them")
 
 
-def _neural(editor: "Editor", option: str) -> "NeuralEditor":
-    """The editor, if it is one that an option like this can be meant for."""
-    from redraft.editing.neural_editor import NeuralEditor
-
-    if not isinstance(editor, NeuralEditor):
-        raise ConfigError(
-            f"{option} needs the neural editor, and this model has the {editor.name} one; "
-            "fit it again with --editor neural"
-        )
-    return editor
-
-
-def _tune(editor: "Editor", decoding: dict[str, int | str | None]) -> "Editor":
-    """The editor that searches as the options tell."""
-    told = {name: value for name, value in decoding.items() if value is not None}
-    if not told:
-        return editor
-    option = f"--{next(iter(told)).removesuffix('_size')}"
-    neural = _neural(editor, option)
-    return neural.with_decoding(override(neural.decoding, told, where=option))
-
-
-def _threshold(
-    editor: "Editor", min_confidence: float | None, precision: float | None
-) -> float | None:
-    """From which confidence on an answer is given, if that was asked for."""
-    if min_confidence is None and precision is None:
-        return None
-    option = "--precision" if min_confidence is None else "--min-confidence"
-    confidence = _neural(editor, option).confidence
-    if confidence is None:
-        raise ConfigError(
-            f"{option} needs a model that learned how often it is right; "
-            "fit it again on 20 pairs or more"
-        )
-    if precision is None:
-        return min_confidence
-    found = confidence.threshold(precision)
-    if found is None:
-        raise ConfigError(
-            f"--precision {precision:g}: no confidence was right as often on the "
-            f"{len(confidence.held_out):,} held-out pairs; ask for less, or fit on more pairs"
-        )
-    remark(f"answering from a confidence of {found:.0%} on")
-    return found
-
-
-def _emit(answer: _Answer, *, explain: bool) -> None:
-    """One line of output: the input, its best output, and every candidate."""
-    best = answer.ranked[0].output if answer.ranked and not answer.is_abstained else None
-    verdict = {} if answer.threshold is None else {"abstained": answer.is_abstained}
-    candidates = [_row(candidate, explain=explain) for candidate in answer.ranked]
-    emit({"x": dict(answer.x), "output": best, **verdict, "candidates": candidates})
-
-
-def _row(candidate: "Candidate", *, explain: bool) -> dict[str, Any]:
-    row = candidate.to_json()
-    if not explain:
-        del row["prototype"]
-        return row
-    unknown = {"log_prob": None, "confidence": None}
-    provenance = [token.to_json() for token in candidate.provenance]
-    return {**unknown, **row, "diff": candidate.diff().to_json(), "provenance": provenance}
-
-
-def _print(answer: _Answer, *, explain: bool) -> None:
+def _print(answer: "Answer", *, explain: bool) -> None:
     """The candidates as panels."""
     from redraft.cli.display import abstained_line, candidate_panel, explained_panel
 
@@ -250,7 +200,7 @@ def _print(answer: _Answer, *, explain: bool) -> None:
             console.print(candidate_panel(answer.x, candidate))
 
 
-def _read_inputs(path: Path, examples: "Sequence[Example]") -> "list[Input]":
+def _read_inputs(path: Path, fields: "Sequence[str]") -> "list[Input]":
     """The inputs of a file: JSON lines with a key x, or plain lines."""
     if path.name.removesuffix(".gz").endswith(("jsonl", "ndjson")):
         rows = read_json_lines(path)
@@ -259,8 +209,10 @@ def _read_inputs(path: Path, examples: "Sequence[Example]") -> "list[Input]":
     inputs = []
     for line, value in rows:
         x = value.get("x") if isinstance(value, dict) else value
-        if isinstance(x, Unreadable) or not isinstance(x, str | dict):
-            reason = x.reason if isinstance(x, Unreadable) else "expected an object with the key x"
-            raise PairsError(f"{path}:{line}: {reason}")
-        inputs.append(options.parse_input(x if isinstance(x, str) else json.dumps(x), examples))
+        if isinstance(x, Unreadable):
+            raise PairsError(f"{path}:{line}: {x.reason}")
+        try:
+            inputs.append(input_of(value, fields))
+        except PairsError as error:
+            raise PairsError(f"{path}:{line}: {error}") from error
     return inputs

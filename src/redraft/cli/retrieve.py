@@ -7,6 +7,7 @@ import typer
 from redraft.cli import options
 from redraft.cli.console import Format, emit, stdout, working
 from redraft.cli.options import FormatOption, ModelArgument, StoreOption, WhereOption
+from redraft.data.inputs import fields_of, parse_input
 
 if TYPE_CHECKING:
     from redraft.data.example import Input
@@ -37,7 +38,7 @@ def command(
 
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model, store=store)
-    x = options.parse_input(text, loaded.retriever.examples)
+    x = parse_input(text, fields_of(loaded.retriever.examples))
     prototypes = loaded.retriever.retrieve([x], k, where=options.filters(where))[0]
     for rank, prototype in enumerate(prototypes, start=1):
         if form is Format.JSON:

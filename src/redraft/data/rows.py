@@ -71,24 +71,29 @@ def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
 def read_lines(path: Path) -> Iterator[tuple[int, bytes | Unreadable]]:
     """The file's lines without their ends; an over-long one is skipped, not held."""
     with open_bytes(path) as stream:
-        number = 0
-        try:
-            while line := stream.readline(MAX_ROW_BYTES + 1):
-                number += 1
-                if len(line) <= MAX_ROW_BYTES:
-                    yield number, line.rstrip(b"\r\n")
-                    continue
-                while line and not line.endswith(b"\n"):
-                    line = stream.readline(MAX_ROW_BYTES)
-                yield (
-                    number,
-                    Unreadable(f"longer than {MAX_ROW_BYTES:,} bytes; shorten or split it"),
-                )
-        except _BAD_GZIP as error:
-            raise PairsError(f"{path}: damaged gzip file ({error}); make it again") from error
+        yield from lines_of(stream, str(path))
 
 
-def _decode(line: bytes) -> str | Unreadable:
+def lines_of(
+    stream: IO[bytes] | gzip.GzipFile, name: str, *, longest: int = MAX_ROW_BYTES
+) -> Iterator[tuple[int, bytes | Unreadable]]:
+    """The same of any open file, from where it stands."""
+    number = 0
+    try:
+        while line := stream.readline(longest + 1):
+            number += 1
+            if len(line) <= longest:
+                yield number, line.rstrip(b"\r\n")
+                continue
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(longest)
+            yield number, Unreadable(f"longer than {longest:,} bytes; shorten or split it")
+    except _BAD_GZIP as error:
+        raise PairsError(f"{name}: damaged gzip file ({error}); make it again") from error
+
+
+def decode(line: bytes) -> str | Unreadable:
+    """The text of a line, or why it has none."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -100,7 +105,7 @@ def _decode(line: bytes) -> str | Unreadable:
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | Unreadable]]:
     """The file's lines as text, a byte-order mark removed."""
     for number, line in read_lines(path):
-        text = line if isinstance(line, Unreadable) else _decode(line)
+        text = line if isinstance(line, Unreadable) else decode(line)
         if number == 1 and isinstance(text, str):
             text = text.removeprefix("\ufeff")
         yield number, text
@@ -112,10 +117,10 @@ def read_json_lines(path: Path) -> Iterator[Row]:
         if isinstance(line, Unreadable):
             yield number, line
         elif line.strip():
-            yield number, _parse_json(line)
+            yield number, parse_json(line)
 
 
-def _parse_json(line: str) -> Any:
+def parse_json(line: str) -> Any:
     """The value of a line of JSON, or why it has none."""
     try:
         value = json.loads(line)

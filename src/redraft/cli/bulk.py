@@ -1,0 +1,85 @@
+"""What verbs that work on shards share: their options, and a job as it goes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from redraft.cli.console import emit, progress, working
+
+if TYPE_CHECKING:
+    from redraft.bulk.shards import Inputs
+    from redraft.bulk.work import Work
+
+ROWS = 1_000
+
+RowsOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Rows of a shard: what is worked through, and can be lost, at a time.",
+    ),
+]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Work on the Ray cluster at HOST:PORT; without an address on the one that runs here, "
+        "or else on all cores of this machine. Needs the extra [ray] on all machines, and files "
+        "that all of them reach by the same address.",
+        show_default=False,
+    ),
+]
+
+
+class BulkCommand(TyperCommand):
+    """A verb whose `--ray` may stand without an address."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give a bare `--ray` the address that stands for none."""
+        from redraft.bulk.cluster import ADDRESS, ANY
+
+        given: list[str] = []
+        for at, argument in enumerate(args):
+            given.append(argument)
+            following = args[at + 1] if at + 1 < len(args) else ""
+            if argument == "--ray" and not ADDRESS.fullmatch(following):
+                given.append(ANY)
+        return super().parse_args(ctx, given)
+
+
+def is_folder(out: str) -> bool:
+    """Whether a name is that of a folder of shards, and not of one file."""
+    return out.endswith("/") or not Path(out.rpartition("/")[2]).suffix
+
+
+def run_job(work: "Work", inputs: "Inputs", out: str, *, ray: str | None) -> list[str]:
+    """Do what is left of the job and tell what there is; returns what was passed over."""
+    from redraft.bulk.cluster import RayCluster
+    from redraft.bulk.job import Executor, Job, in_this_process
+
+    execute: Executor = in_this_process
+    if ray is not None:
+        cluster = RayCluster(ray)
+        cluster.check()
+        execute = cluster
+    job = Job.begin(work, inputs, out)
+    left = len(job.task.shards)
+    rows, skipped = 0, list[str]()
+    for outcome in progress(job.run(execute), f"{work.name}, shards", total=left):
+        rows += outcome.rows
+        skipped += outcome.skipped
+    there = job.total - left
+    emit({"folder": out, "shards": job.total, "found": there, "written": left, "rows": rows})
+    return skipped
+
+
+def cut(inputs: list[str], rows: int) -> "Inputs":
+    """The shards of files of rows."""
+    from redraft.bulk.shards import cut_files
+
+    with working("cutting the input into shards"):
+        return cut_files(inputs, rows)
