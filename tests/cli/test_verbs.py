@@ -203,7 +203,7 @@ def test_split_writes_every_part(tmp_path: Path, redraft: Run, pairs_file: Path)
 @pytest.mark.parametrize(
     "verb",
     [
-        *("check", "mine", "split", "fit", "retrieve", "predict", "evaluate", "score"),
+        *("check", "mine", "split", "fit", "retrieve", "predict", "embed", "evaluate", "score"),
         *("add", "remove", "index", "complete", "info", "serve", "lsp", "experiment", "demo"),
     ],
 )

@@ -81,21 +81,20 @@ def opened(address: str) -> Iterator[IO[bytes]]:
             stream: Any = filesystem.open(path, "rb")
         else:
             stream = local(address).open("rb")
-    with stream:
+    with _telling(address, (OSError,)), stream:
         yield stream
 
 
 def read_whole(address: str) -> bytes | None:
     """The bytes of a small file, if it is there."""
-    try:
-        if is_remote(address):
-            filesystem, path = _filesystem(address)
-            return bytes(filesystem.cat_file(path))
-        return local(address).read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise _told(address, error) from error
+    with _telling(address):
+        try:
+            if is_remote(address):
+                filesystem, path = _filesystem(address)
+                return bytes(filesystem.cat_file(path))
+            return local(address).read_bytes()
+        except FileNotFoundError:
+            return None
 
 
 def names_in(folder: str) -> set[str]:
@@ -113,7 +112,7 @@ def names_in(folder: str) -> set[str]:
 
 def write_whole(address: str, content: bytes) -> None:
     """Write a file that is complete or absent, whoever is killed, and whoever else writes it."""
-    with _telling(address):
+    with _telling(address, what="cannot be written"):
         if is_remote(address):
             filesystem, path = _filesystem(address)
             filesystem.pipe_file(path, content)
@@ -146,16 +145,17 @@ def _filesystem(address: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _telling(address: str) -> Iterator[None]:
+def _telling(
+    address: str,
+    kinds: tuple[type[Exception], ...] = (OSError, ImportError, ValueError),
+    what: str = "cannot be read",
+) -> Iterator[None]:
+    """What fsspec or the system says, in one line: among it which package is missing."""
     try:
         yield
     except FileNotFoundError as error:
         raise BulkError(f"{address}: no such file; check the address") from error
-    except (OSError, ImportError, ValueError) as error:
-        raise _told(address, error) from error
-
-
-def _told(address: str, error: Exception) -> BulkError:
-    """What fsspec or the system says, in one line: among it which package is missing."""
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return BulkError(f"{address}: cannot be reached ({said.splitlines()[0]}); check the address")
+    except kinds as error:
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        told = f"{address}: {what} ({said.splitlines()[0]}); check the address"
+        raise BulkError(told) from error

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
@@ -37,14 +37,22 @@ _QUIET = {
 class RayCluster:
     """An executor: each shard is a task of Ray Data, done again elsewhere if its machine dies."""
 
-    address: str = ANY
+    address: str
+
+    @classmethod
+    def at(cls, address: str, environment: Mapping[str, str]) -> "RayCluster":
+        """The cluster that a user names, or that the environment of a Ray job does."""
+        return cls(environment.get("RAY_ADDRESS") or ANY if address == ANY else address)
 
     def check(self) -> None:
         """Fail at once where nothing could be done: no Ray, no address, or nobody there."""
         if importlib.util.find_spec("ray") is None:
             raise MissingExtraError("ray", extra="ray", purpose="--ray")
         if not ADDRESS.fullmatch(self.address):
-            raise ConfigError(f"--ray {self.address}: expected an address, HOST:PORT")
+            raise ConfigError(
+                f"--ray {self.address}: expected an address, HOST:PORT; to work from a machine "
+                "outside the cluster, give the command to `ray job submit`"
+            )
         host, colon, port = self.address.rpartition(":")
         if colon:
             try:

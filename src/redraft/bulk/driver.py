@@ -6,7 +6,9 @@ twice; both write the same bytes under names of their own, and each replaces the
 """
 
 import json
+import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from typing import IO, Any
 from redraft.bulk.cluster import ANY, LOCAL
 from redraft.bulk.job import Task, write_shard
 from redraft.bulk.shards import Shard
-from redraft.errors import RedraftError
+from redraft.errors import PairsError, RedraftError
 
 _STORE_BYTES = 100_000_000
 """Of shared memory, where Ray is started here: only the names of shards pass through it."""
@@ -26,10 +28,22 @@ def do_shard(batch: dict[str, Any], *, work: str, ending: str, folder: str) -> d
     shard = Shard.from_json(json.loads(str(batch["shard"][0])))
     try:
         outcome = write_shard(Task(work, ending, folder, ()), shard)
+    except PairsError as error:
+        return _failed(str(error))
     except RedraftError as error:
-        return {"told": [json.dumps({"error": str(error)})]}
+        return _failed(f"{error} (on {socket.gethostname()})")
+    except Exception as error:
+        # Ray would let it end the driver, without a word to whom it happened
+        logging.exception("shard %d", shard.number)
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        place = f"{shard.pieces[0].file}:{shard.pieces[0].first}"
+        return _failed(f"{place}: the work on the shard that begins here failed ({reason})")
     told = {"number": outcome.number, "rows": outcome.rows, "skipped": outcome.skipped}
     return {"told": [json.dumps(told)]}
+
+
+def _failed(reason: str) -> dict[str, Any]:
+    return {"told": [json.dumps({"error": reason})]}
 
 
 def connect(address: str) -> None:

@@ -53,8 +53,7 @@ def name_of(number: int, ending: str) -> str:
 
 def write_shard(task: Task, shard: Shard) -> Outcome:
     """Work through a shard and write what comes of it."""
-    _, worker = worker_of(task.work)
-    result = worker(list(read_rows(shard)))
+    result = worker_of(task.work)(list(read_rows(shard)))
     write(task.address(shard), result.content)
     return Outcome(shard.number, result.rows, result.skipped)
 

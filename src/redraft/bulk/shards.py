@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any
@@ -197,8 +198,9 @@ def _parquet_rows(piece: Piece, stream: IO[bytes]) -> Iterator[tuple[int, Any]]:
     wanted = [name for name in table.schema_arrow.names if _is_wanted(name)]
     batches = table.iter_batches(batch_size=4096, row_groups=groups, columns=wanted)
     rows = (cells for batch in batches for cells in batch.to_pylist())
-    for at, cells in enumerate(islice(rows, first - start, last - start)):
-        yield piece.first + at, _nested(cells)
+    with _telling_of_parquet(piece.file):
+        for at, cells in enumerate(islice(rows, first - start, last - start)):
+            yield piece.first + at, _nested(cells)
 
 
 def _is_wanted(name: str) -> bool:
@@ -213,15 +215,24 @@ def _nested(cells: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parquet(file: str, stream: IO[bytes]) -> Any:
+    with _telling_of_parquet(file):
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(stream)
+
+
+@contextmanager
+def _telling_of_parquet(file: str) -> Iterator[None]:
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException
     except ImportError as error:
         purpose = f"reading {file}"
         raise MissingExtraError("pyarrow", extra="parquet", purpose=purpose) from error
     try:
-        return parquet.ParquetFile(stream)
-    except ArrowException as error:
-        raise PairsError(f"{file}: not a Parquet file ({error}); make it again") from error
+        yield
+    except (ArrowException, OSError) as error:
+        said = str(error).splitlines()[0]
+        raise PairsError(f"{file}: not a Parquet file ({said}); make it again") from error
 
 
 def _name(file: str) -> str:

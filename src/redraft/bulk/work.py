@@ -5,6 +5,7 @@ work. What it needs, such as a model, it loads once in each process.
 """
 
 import hashlib
+import importlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +16,13 @@ from typing import Any, ClassVar, Protocol
 from redraft.artifact import MANIFEST
 from redraft.bulk.shards import Row
 from redraft.errors import ModelError
+
+WORKS = {
+    "mine": "redraft.bulk.mining:Mining",
+    "embed": "redraft.bulk.embedding:Embedding",
+    "predict": "redraft.bulk.predicting:Predicting",
+}
+"""Every kind of work; a worker imports what it does and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +76,9 @@ def to_text(work: Work) -> str:
 
 
 @lru_cache(maxsize=1)
-def worker_of(text: str) -> tuple[Work, Worker]:
+def worker_of(text: str) -> Worker:
     """The work that `to_text` told, prepared once in a process."""
-    from redraft.bulk.embedding import Embedding
-    from redraft.bulk.mining import Mining
-    from redraft.bulk.predicting import Predicting
-
-    works: dict[str, Callable[..., Work]] = {
-        each.name: each for each in (Mining, Embedding, Predicting)
-    }
     name, values = json.loads(text)
-    work = works[name](**values)
-    return work, work.prepare()
+    module, _, kind = WORKS[name].partition(":")
+    work: Work = getattr(importlib.import_module(module), kind)(**values)
+    return work.prepare()

@@ -1,5 +1,6 @@
 """What verbs that work on shards share: their options, and a job as it goes."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,9 @@ from typer.core import TyperCommand
 from redraft.cli.console import emit, progress, working
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redraft.bulk.job import Executor
     from redraft.bulk.shards import Inputs
     from redraft.bulk.work import Work
 
@@ -56,16 +60,16 @@ def is_folder(out: str) -> bool:
     return out.endswith("/") or not Path(out.rpartition("/")[2]).suffix
 
 
-def run_job(work: "Work", inputs: "Inputs", out: str, *, ray: str | None) -> list[str]:
+def run_job(
+    work: "Work", find_inputs: "Callable[[], Inputs]", out: str, *, ray: str | None
+) -> list[str]:
     """Do what is left of the job and tell what there is; returns what was passed over."""
-    from redraft.bulk.cluster import RayCluster
-    from redraft.bulk.job import Executor, Job, in_this_process
+    from redraft.bulk.job import Job
 
-    execute: Executor = in_this_process
-    if ray is not None:
-        cluster = RayCluster(ray)
-        cluster.check()
-        execute = cluster
+    execute = _executor(ray)
+    work.identity()  # a model that is not there is told before anything is read
+    with working("cutting the input into shards"):
+        inputs = find_inputs()
     job = Job.begin(work, inputs, out)
     left = len(job.task.shards)
     rows, skipped = 0, list[str]()
@@ -77,9 +81,12 @@ def run_job(work: "Work", inputs: "Inputs", out: str, *, ray: str | None) -> lis
     return skipped
 
 
-def cut(inputs: list[str], rows: int) -> "Inputs":
-    """The shards of files of rows."""
-    from redraft.bulk.shards import cut_files
+def _executor(ray: str | None) -> "Executor":
+    from redraft.bulk.cluster import RayCluster
+    from redraft.bulk.job import in_this_process
 
-    with working("cutting the input into shards"):
-        return cut_files(inputs, rows)
+    if ray is None:
+        return in_this_process
+    cluster = RayCluster.at(ray, os.environ)
+    cluster.check()
+    return cluster

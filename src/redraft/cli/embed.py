@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, cut, run_job
+from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
 from redraft.cli.options import ModelArgument, StoreOption
 
 cls = BulkCommand
@@ -41,6 +41,7 @@ def command(
     """
     from redraft.bulk.addresses import absolute
     from redraft.bulk.embedding import Embedding
+    from redraft.bulk.shards import cut_files
 
     work = Embedding(absolute(str(model)), store)
-    run_job(work, cut(inputs, rows), out, ray=ray)
+    run_job(work, lambda: cut_files(inputs, rows), out, ray=ray)

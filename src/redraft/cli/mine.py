@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, cut, is_folder, run_job
-from redraft.cli.console import emit, progress, remark, working
+from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, is_folder, run_job
+from redraft.cli.console import emit, progress, remark
 from redraft.errors import PairsError
 
 if TYPE_CHECKING:
+    from redraft.bulk.shards import Inputs
     from redraft.data.rows import BadRow
 
 cls = BulkCommand
@@ -118,20 +119,23 @@ def _mine_shards(
 ) -> None:
     """Mine sources, or rows of them, into shards of pairs."""
     from redraft.bulk.mining import Mining
-    from redraft.bulk.shards import cut_sources
+    from redraft.bulk.shards import cut_files, cut_sources
     from redraft.data.python_functions import find_sources
 
     if out is None or not is_folder(out):
         raise PairsError("sources in rows are mined into shards; name their folder with -o FOLDER")
-    if _has_rows(paths):
-        inputs = cut(paths, rows)
-    else:
-        with working("looking for sources"):
-            sources = find_sources([*map(Path, paths)], without=without)
+    if _has_rows(paths) and without:
+        raise PairsError("--without: sources in rows have no folders; leave them out yourself")
+
+    def find_inputs() -> "Inputs":
+        if _has_rows(paths):
+            return cut_files(paths, rows)
+        sources = find_sources([*map(Path, paths)], without=without)
         if not sources:
             raise PairsError(f"{paths[0]}: no Python file in it; name sources to mine")
-        inputs = cut_sources(sources, rows)
-    show_skipped(run_job(Mining(), inputs, out, ray=ray), verbose=verbose)
+        return cut_sources(sources, rows)
+
+    show_skipped(run_job(Mining(), find_inputs, out, ray=ray), verbose=verbose)
 
 
 def _mine_paths(

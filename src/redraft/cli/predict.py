@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from redraft.cli import options
-from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, cut, run_job
+from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
 from redraft.cli.console import Format, emit, progress, remark, stdout, working
 from redraft.cli.options import FormatOption, ModelArgument, StoreOption, WhereOption
 from redraft.data.inputs import input_of, parse_input
@@ -123,6 +123,7 @@ def command(
     """
     from redraft.bulk.addresses import absolute
     from redraft.bulk.predicting import BATCH, Asked, Predicting, Predictor
+    from redraft.bulk.shards import cut_files
     from redraft.retrieve_and_edit import RetrieveAndEdit
 
     if (text is None) == (file is None):
@@ -150,7 +151,7 @@ def command(
         if not file or form is not Format.JSON:
             raise PairsError(f"--out {out}: shards are JSON lines of the inputs in --file FILE")
         work = Predicting.of(absolute(str(model)), asked, store=store)
-        run_job(work, cut(file, rows), out, ray=ray)
+        run_job(work, lambda: cut_files(file, rows), out, ray=ray)
         return
     if ray is not None:
         raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
