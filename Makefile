@@ -15,7 +15,7 @@ demo: $(READY) ## See the whole product on this machine's own standard library
 test: $(READY) ## Run every test but those of `test-cluster`
 	@$(BIN)/python -m pytest
 
-test-cluster: $(CLUSTER_READY) ## Run the tests of several processes and of PostgreSQL
+test-cluster: $(CLUSTER_READY) ## Run the tests of several processes, of PostgreSQL and of Ray
 	@$(BIN)/python -m pytest tests/cluster
 
 check: $(READY) ## Format, lint and types

@@ -26,10 +26,11 @@ ADDRESS = re.compile(rf"{ANY}|{LOCAL}|[^\s/:]+:\d+")
 PATIENCE = 10
 """Seconds within which a cluster must take a connection, and a driver must end."""
 
-_QUIET = {
+_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "20",
+    "RAY_worker_niceness": "0",  # where Ray is started here: as urgent as what starts it
 }
 
 
@@ -69,7 +70,7 @@ class RayCluster:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, **_QUIET},
+                env={**os.environ, **_SETTINGS},
                 start_new_session=True,  # a Ctrl-C is for this process, which then ends the driver
             )
             try:
