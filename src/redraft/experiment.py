@@ -12,6 +12,7 @@ from redraft import __version__
 from redraft.artifact import MANIFEST, Artifact, open_artifact, write_artifact
 from redraft.config import read_toml, to_toml
 from redraft.data.example import Example
+from redraft.data.filed import IDENTITIES, LINES, OFFSETS, ExampleFile, FiledExamples
 from redraft.data.pairs import write_pairs
 from redraft.errors import ConfigError, ModelError, PairsError
 from redraft.retrieve_and_edit import RetrieveAndEdit
@@ -41,7 +42,6 @@ LEARNED = {"task", "input", "hybrid", "neural"}
 
 _LOG = logging.getLogger(__name__)
 
-_EXAMPLES = "examples.jsonl"
 _SETTINGS = "model.toml"
 
 
@@ -183,12 +183,16 @@ def _write(
     model: RetrieveAndEdit, folder: Path, tables: Mapping[str, dict[str, Any]] | None = None
 ) -> None:
     with write_artifact(folder) as staging:
-        write_pairs(model.retriever.examples, staging / _EXAMPLES)
+        examples = model.retriever.examples
+        if isinstance(examples, FiledExamples):
+            examples.save(staging)
+        else:
+            write_pairs(examples, staging / LINES)
         for name, saved in (("retriever", model.retriever), ("editor", model.editor)):
             (staging / name).mkdir()
             saved.save(staging / name)
         settings: dict[str, dict[str, Any]] = {
-            "model": {"redraft": __version__, "examples": len(model.retriever.examples)},
+            "model": {"redraft": __version__, "examples": len(examples)},
             "retriever": {"name": model.retriever.name},
             "editor": {"name": model.editor.name},
             **(tables or {}),
@@ -266,9 +270,11 @@ def _part_names(artifact: Artifact) -> dict[str, str]:
         raise ModelError(f"{artifact.folder}: {_SETTINGS} names no {error}; fit again") from error
 
 
-def read_examples(artifact: Artifact) -> list[Example]:
-    """The examples of a saved model, in the order of its rows."""
-    with artifact.path(_EXAMPLES).open(encoding="utf-8") as stream:
+def read_examples(artifact: Artifact) -> Sequence[Example]:
+    """The examples of a saved model, in the order of its rows; many stay in their file."""
+    if OFFSETS in artifact.files:
+        return FiledExamples(ExampleFile(*map(artifact.path, (LINES, OFFSETS, IDENTITIES))))
+    with artifact.path(LINES).open(encoding="utf-8") as stream:
         return [Example.from_json(json.loads(line)) for line in stream]
 
 
@@ -276,7 +282,9 @@ def describe_model(folder: str | os.PathLike[str], *, store: str | None = None) 
     """What a saved model is made of."""
     artifact = open_artifact(Path(folder))
     opened = open_store(artifact, store)
-    examples = list(opened.read({}).examples.values()) if opened else read_examples(artifact)
+    examples: Sequence[Example] = (
+        list(opened.read({}).examples.values()) if opened else read_examples(artifact)
+    )
     return {
         "model": str(folder),
         **_part_names(artifact),
