@@ -1,17 +1,20 @@
 """Many examples, which are kept in files, are answered as they are from memory."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from redraft import Example, RetrieveAndEdit
+from redraft import Example, RetrieveAndEdit, fitting
 from redraft.cli.app import app
 from redraft.data import filed
-from redraft.data.filed import FiledExamples
+from redraft.data.filed import FiledExamples, gather
 from redraft.data.pairs import write_pairs
-from tests.greetings import NAMES, greeting
+from redraft.fitting import FitOptions, prototype_source
+from redraft.training.train_editor import EditorConfig
+from tests.greetings import NAMES, SETTINGS, greeting, settings
 
 ASKED = [{"text": f"greet {name}"} for name in ("Ada", "Nobody", "Turing")]
 
@@ -64,11 +67,78 @@ def test_every_verb_gives_what_it_gives_in_memory(
     assert told[12] == told[100]
 
 
+@pytest.mark.parametrize("retriever", ["bm25", "task", "hybrid"])
+def test_what_is_trained_on_many_is_trained_as_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retriever: str
+) -> None:
+    settings = {**SETTINGS, "editor": {**SETTINGS["editor"], "prototypes": {"has_noise": False}}}
+    answered = []
+    for many in (100, 12):
+        monkeypatch.setattr(filed, "MANY", many)
+        told: list[str] = []
+        known = gather((greeting(name) for name in NAMES), tmp_path / f"examples-{many}")
+        options = FitOptions(settings, tell=told.append)
+        model = RetrieveAndEdit.fit(known, retriever=retriever, options=options)
+        assert isinstance(model.retriever.examples, FiledExamples) == (many == 12)
+        assert any("words are counted in" in each for each in told) == (many == 12)
+        model.save(tmp_path / "model")
+        loaded = RetrieveAndEdit.load(tmp_path / "model")
+        added = loaded.retriever.add([greeting("Nobody")])
+        removed = RetrieveAndEdit(added.remove([0, 3]), loaded.editor)
+        answered.append(
+            [
+                [(found.output, found.score) for found in candidates]
+                for asked in (model, loaded, removed)
+                for candidates in asked.predict(ASKED, 2)
+            ]
+        )
+    assert answered[0] == answered[1]
+
+
+def test_prototypes_of_noisy_directions_are_drawn_from_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filed, "MANY", 12)
+    monkeypatch.setattr(filed, "CHUNK", 8)
+    known = gather((greeting(name) for name in NAMES), tmp_path / "examples")
+    model = RetrieveAndEdit.fit(known, retriever="task", options=FitOptions(settings(20)))
+    source = prototype_source(model.retriever, known, EditorConfig())
+    drawn = source.draw([5, 2, 9], seed=3)
+    assert drawn == source.draw([5, 2, 9], seed=3)
+    outputs = [[each.y for each in found] for found in drawn]
+    assert [len(found) for found in outputs] == [1, 1, 1]
+    assert all(found != [known[row].y] for found, row in zip(outputs, (5, 2, 9), strict=True))
+
+
+def test_an_editor_of_many_projects_is_trained_on_some_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filed, "MANY", 12)
+    monkeypatch.setattr(fitting, "OF_PROJECTS", 11)
+    pairs = [
+        replace(greeting(name), meta={"package": f"p{at % 5}"}) for at, name in enumerate(NAMES)
+    ]
+    told: list[str] = []
+    known = gather(pairs, tmp_path / "examples")
+    options = FitOptions(settings(20), dev=(), tell=told.append)
+    model = RetrieveAndEdit.fit(known, retriever="bm25", options=options)
+    assert len(model.retriever.examples) == len(NAMES)
+    assert any("6 of whole projects are trained on" in each for each in told)
+    assert all(model.predict(ASKED))
+
+
 def test_a_model_of_many_examples_goes_back_to_memory_with_few(
     pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filed, "MANY", len(NAMES))
     model = tmp_path / "model"
+    write_pairs(
+        [
+            replace(greeting(name), meta={"initial": "A" * (at < 16)})
+            for at, name in enumerate(NAMES)
+        ],
+        pairs,
+    )
     run("fit", pairs, "-o", model, "--editor", "verbatim")
     assert isinstance(RetrieveAndEdit.load(model).retriever.examples, FiledExamples)
     run("remove", model, "--where", "initial=A")

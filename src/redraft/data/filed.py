@@ -22,15 +22,21 @@ from redraft.data.example import Example
 from redraft.errors import ModelError
 
 MANY = 100_000
-"""From so many examples on they are kept in a file."""
+"""From so many examples on they are kept in a file, and until half of them are left."""
 
 CHUNK = 4_096
 """So many examples are in memory at once where all are gone through."""
 
 LINES, OFFSETS, IDENTITIES = "examples.jsonl", "offsets.npy", "identities.npy"
+_SCRATCH = ".staging-"
 _ADVICE = "copy or fit the model again"
 
 Rows = NDArray[np.int64]
+
+
+def are_few(count: int) -> bool:
+    """Whether so many, of more that were in a file, are kept in memory."""
+    return 2 * count < MANY
 
 
 class ExampleFile:
@@ -136,7 +142,12 @@ class FiledExamples(Sequence[Example]):
 
     def with_identity(self, identity: str) -> list[int]:
         """The rows of an identity, which duplicates share."""
-        digest = np.frombuffer(bytes.fromhex(identity), np.uint8)
+        try:
+            digest = np.frombuffer(bytes.fromhex(identity), np.uint8)
+        except ValueError:
+            return []
+        if digest.shape != self.file.identities.shape[1:]:
+            return []
         first = self.file.identities[:, 0] == digest[0]
         held = np.flatnonzero(first[self.rows])
         same = (self.file.identities[self.rows[held]] == digest).all(axis=1)
@@ -145,14 +156,14 @@ class FiledExamples(Sequence[Example]):
     def picked(self, rows: Sequence[int] | Rows) -> Sequence[Example]:
         """The examples of these rows; in memory if they are few."""
         chosen = FiledExamples(self.file, self.rows[np.asarray(rows, np.int64)])
-        return chosen if len(chosen) >= MANY else list(chosen)
+        return list(chosen) if are_few(len(chosen)) else chosen
 
     def exchanged(self, rows: Sequence[int] | Rows, added: Sequence[Example]) -> Sequence[Example]:
         """Without the examples of these rows, and with the given ones after the rest."""
         kept = self.picked(np.delete(np.arange(len(self)), np.asarray(rows, np.int64)))
         if not added:
             return kept
-        if len(kept) + len(added) < MANY:
+        if are_few(len(kept) + len(added)):
             return [*kept, *added]
         return file_examples([kept, added], scratch(self.folder))
 
@@ -167,8 +178,10 @@ class FiledExamples(Sequence[Example]):
 
 
 def scratch(folder: Path) -> Path:
-    """A new folder for files that are derived from those of another, beside them."""
-    return Path(tempfile.mkdtemp(prefix=".staging-", dir=folder))
+    """A new folder for files that are derived from those of this one."""
+    # beside one that was made so itself: that may be removed before this one
+    base = folder.parent if folder.name.startswith(_SCRATCH) else folder
+    return Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=base))
 
 
 def remove_with(owner: object, folder: Path) -> None:

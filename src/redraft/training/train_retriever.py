@@ -7,12 +7,14 @@ from pathlib import Path
 import torch
 
 from redraft.data.example import Example, input_text
+from redraft.data.filed import pick
 from redraft.data.numbering import Numbering, NumberingConfig
 from redraft.data.sequences import Sequences, bucket
 from redraft.models import vmf
 from redraft.models.noisy_autoencoder import AutoencoderConfig, NoisyAutoencoder
 from redraft.retrieval.encoder import DirectionEncoder, stack_fields
 from redraft.training.checkpoint import Checkpoint, fingerprint
+from redraft.training.epoch import counted, epoch_rows
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 from redraft.training.workers import ALONE, Workers
 
@@ -105,14 +107,23 @@ class RetrieverTask(Task):
     ) -> None:
         self.network = network
         self.encoder = encoder
+        self.examples = examples
+        self.target = target
         self.judge = judge
-        self.fields = [encoder.numbers(example.x) for example in examples]
-        self.targets = [
-            encoder.numbering.target(target(each), longest=LONGEST_TARGET) for each in examples
-        ]
+        self.rows: Sequence[int] = ()  # those of this epoch
+        self.fields: list[list[list[int]]] = []
+        self.targets: list[list[int]] = []
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
         """Batches alike in the length of the target and of the input."""
+        rows = epoch_rows(self.examples, seed=seed)
+        if rows != self.rows:
+            numbering, known = self.encoder.numbering, pick(self.examples, rows)
+            self.fields = [self.encoder.numbers(each.x) for each in known]
+            self.targets = [
+                numbering.target(self.target(each), longest=LONGEST_TARGET) for each in known
+            ]
+            self.rows = rows
         lengths = [
             (len(target), sum(map(len, fields)))
             for target, fields in zip(self.targets, self.fields, strict=True)
@@ -156,7 +167,7 @@ def train_encoder(
 ) -> DirectionEncoder:
     """A direction encoder of these examples; goes on from the folder if it was begun there."""
     device = device or torch.device("cpu")
-    texts = (text for each in examples for text in (input_text(each.x), target(each)))
+    texts = (text for each in counted(examples) for text in (input_text(each.x), target(each)))
     numbering = Numbering.learn(texts, config.numbering)
     fields = list(examples[0].x)
     with torch.random.fork_rng(devices=[]):
