@@ -1,6 +1,8 @@
 """Many examples, which are kept in files, are answered as they are from memory."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,6 +127,36 @@ def test_an_editor_of_many_projects_is_trained_on_some_of_them(
     assert len(model.retriever.examples) == len(NAMES)
     assert any("6 of whole projects are trained on" in each for each in told)
     assert all(model.predict(ASKED))
+
+
+PEAK = """
+import itertools, sys
+from pathlib import Path
+from redraft.data import filed
+from redraft.data.example import Example
+from redraft.retrieval.lexical import Bm25Retriever
+filed.MANY = 1000
+folder, count = Path(sys.argv[1]), int(sys.argv[2])
+pairs = (
+    Example({"text": f"sum the {at % 50} rows of table_{at}"}, f"return {at} + " * 20 + "1")
+    for at in range(count)
+)
+found = Bm25Retriever.build(filed.gather(pairs, folder / "examples"))
+assert found.retrieve([{"text": "rows of table_7"}])[0][0].example.y.startswith("return 7 +")
+lines = Path("/proc/self/status").read_text().splitlines()
+print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc, which Linux has")
+def test_memory_does_not_grow_with_the_examples(tmp_path: Path) -> None:
+    def peak(count: int) -> float:
+        command = [sys.executable, "-c", PEAK, str(tmp_path / str(count)), str(count)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return float(done.stdout)
+
+    # 30,000 more examples in memory would take some 30 MB, and as much again for their words
+    assert peak(32_000) < peak(2_000) + 20
 
 
 def test_a_model_of_many_examples_goes_back_to_memory_with_few(

@@ -38,7 +38,7 @@ Ids = NDArray[np.int64]
 _TRAINED = 64
 """Vectors that each cell and each piece is learned from."""
 _COMPARED, _MOST_COMPARED = 8, 512
-"""How many are compared again for each that is wanted, at first and at most."""
+"""How many are compared again for each of the ten nearest, at first and at most."""
 _WORTH = 0.002
 """If doubling the effort finds no more than this, what it found is not looked at closely enough."""
 _FEW = 0.01
@@ -87,7 +87,8 @@ class CompressedIndex(Index):
     def _search(
         self, queries: Vectors, k: int, effort: int, allowed: NDArray[np.bool_] | None
     ) -> Neighbours:
-        compared = min(self.recall.compared * k, len(self.file))
+        # no fewer than it was measured with
+        compared = min(max(self.recall.compared * MEASURED, 4 * k), len(self.file))
         near = search_structure(self.structure, queries, compared, effort, allowed)
         return compare(self.file, queries, near.rows).nearest(k)
 

@@ -125,7 +125,7 @@ class Recall:
     at_1: float
     at_10: float
     effort: int
-    compared: int = 0  # for each that is wanted, found in few bytes and compared again exactly
+    compared: int = 0  # for each of the nearest: found in few bytes, and compared again exactly
 
 
 class FaissIndex(Index):

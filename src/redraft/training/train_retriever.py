@@ -110,25 +110,27 @@ class RetrieverTask(Task):
         self.examples = examples
         self.target = target
         self.judge = judge
-        self.rows: Sequence[int] = ()  # those of this epoch
-        self.fields: list[list[list[int]]] = []
-        self.targets: list[list[int]] = []
+        self._number(epoch_rows(examples, seed=0))
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
         """Batches alike in the length of the target and of the input."""
         rows = epoch_rows(self.examples, seed=seed)
         if rows != self.rows:
-            numbering, known = self.encoder.numbering, pick(self.examples, rows)
-            self.fields = [self.encoder.numbers(each.x) for each in known]
-            self.targets = [
-                numbering.target(self.target(each), longest=LONGEST_TARGET) for each in known
-            ]
-            self.rows = rows
+            self._number(rows)
         lengths = [
             (len(target), sum(map(len, fields)))
             for target, fields in zip(self.targets, self.fields, strict=True)
         ]
         return bucket(lengths, batch_size, seed=seed)
+
+    def _number(self, rows: Sequence[int]) -> None:
+        """Have ready what an epoch over these rows needs."""
+        numbering, known = self.encoder.numbering, pick(self.examples, rows)
+        self.rows = rows
+        self.fields = [self.encoder.numbers(each.x) for each in known]
+        self.targets = [
+            numbering.target(self.target(each), longest=LONGEST_TARGET) for each in known
+        ]
 
     def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
         """Minus the log-likelihood a token; the bound is that of the paper, an example."""
