@@ -89,7 +89,14 @@ def _fit_nothing(retriever_type: Any, parts: "Parts", _: "FitOptions") -> "Retri
     return retriever_type(parts.train)  # type: ignore[no-any-return]
 
 
-def _fit_words(retriever_type: Any, parts: "Parts", _: "FitOptions") -> "Retriever":
+def _tell_of_many(what: str, parts: "Parts", options: "FitOptions") -> None:
+    """Say what is done next to many examples: it takes a while."""
+    if isinstance(parts.train, FiledExamples):
+        options.tell(f"retriever: {what} {len(parts.train):,} examples")
+
+
+def _fit_words(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "Retriever":
+    _tell_of_many("counting the words of", parts, options)
     return retriever_type.build(parts.train)  # type: ignore[no-any-return]
 
 
@@ -98,6 +105,7 @@ def _fit_task(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "Re
     from redraft.training.train_retriever import task_target
 
     encoder = fit_encoder(parts, options, target=task_target)
+    _tell_of_many("embedding", parts, options)
     return retriever_type.build(parts.train, encoder)  # type: ignore[no-any-return]
 
 
@@ -106,6 +114,7 @@ def _fit_input(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "R
     from redraft.training.train_retriever import input_target
 
     encoder = fit_encoder(parts, options, target=input_target)
+    _tell_of_many("embedding", parts, options)
     return retriever_type.build(parts.train, encoder)  # type: ignore[no-any-return]
 
 
@@ -114,7 +123,7 @@ def _fit_hybrid(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "
     from redraft.retrieval.lexical import Bm25Retriever
 
     learned = fit_retriever(parts, "task", options)
-    lexical = Bm25Retriever.build(parts.train)
+    lexical = fit_retriever(parts, Bm25Retriever.name, options)
     if not parts.dev:
         return retriever_type(learned, lexical)  # type: ignore[no-any-return]
     return retriever_type.choose(  # type: ignore[no-any-return]

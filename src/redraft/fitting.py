@@ -3,6 +3,7 @@
 Knows the parts as classes; their names are the composition root's.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -228,7 +229,7 @@ def prototype_source(
     if count == 0:
         return NoPrototypes()
 
-    kept = filed.CHUNK if isinstance(train, FiledExamples) else filed.MANY
+    kept = filed.CHUNK if isinstance(train, FiledExamples) else math.inf
 
     def nearest(find: Find) -> TopPrototypes:
         return TopPrototypes(find, top=prototypes.top, count=count, kept=kept)

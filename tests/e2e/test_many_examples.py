@@ -14,7 +14,9 @@ from redraft.cli.app import app
 from redraft.data import filed
 from redraft.data.filed import FiledExamples, gather
 from redraft.data.pairs import write_pairs
+from redraft.errors import NoAnswerError
 from redraft.fitting import FitOptions, prototype_source
+from redraft.serving.served_model import ServedModel
 from redraft.training.train_editor import EditorConfig
 from tests.greetings import NAMES, SETTINGS, greeting, settings
 
@@ -127,6 +129,47 @@ def test_an_editor_of_many_projects_is_trained_on_some_of_them(
     assert len(model.retriever.examples) == len(NAMES)
     assert any("6 of whole projects are trained on" in each for each in told)
     assert all(model.predict(ASKED))
+
+
+def test_a_split_of_many_is_that_of_few(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments in ((), ("--by", "initial")):
+        for many in (100, 12):
+            monkeypatch.setattr(filed, "MANY", many)
+            run("split", pairs, "-o", tmp_path / f"parts-{many}", *arguments)
+        for name in ("train.jsonl", "dev.jsonl", "test.jsonl"):
+            expected = (tmp_path / "parts-100" / name).read_text()
+            assert (tmp_path / "parts-12" / name).read_text() == expected
+    assert not list(tmp_path.rglob(".staging-*"))
+
+
+def test_near_leaks_are_looked_for_among_the_first_of_many_and_that_is_told(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filed, "MANY", 12)
+    known = [greeting(name) for name in NAMES]
+    write_pairs([replace(known[0], y="another"), known[-1]], tmp_path / "test.jsonl")
+    command = ["check", tmp_path / "test.jsonl", "--against", pairs]
+    done = CliRunner().invoke(app, [*map(str, command)])
+    assert "near leaks are looked for among the first 12 of 30 rows" in done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["detail"] for each in found[:-1]] == ["same input", "same input and output"]
+
+
+def test_many_examples_are_served_by_their_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filed, "MANY", 12)
+    known = gather((greeting(name) for name in NAMES), tmp_path / "examples")
+    model = RetrieveAndEdit.fit(known, retriever="bm25", editor="verbatim")
+    served = ServedModel("greetings", model)
+    assert served.example(known[3].identity).y == known[3].y
+    served.remove([known[3].identity])
+    for gone in (known[3].identity, "no identity"):
+        with pytest.raises(NoAnswerError):
+            served.example(gone)
+    assert len(served.model.retriever.examples) == len(NAMES) - 1
 
 
 PEAK = """

@@ -44,6 +44,8 @@ def command(
     TOML file changes them. A tenth of the pairs is held out of training, to choose the weights
     and to learn how far answers can be trusted; then it joins the examples to retrieve from.
 
+    From 100,000 pairs on they are kept in files and not in memory, and trained on by parts.
+
     The folder holds plain data files and may be copied anywhere. A folder that holds a model is
     replaced in one step. A training that was stopped, by Ctrl-C or by a kill, goes on when the
     same command is given again; until it is done, its state is in OUT.training.

@@ -25,6 +25,8 @@ K1, B = 1.5, 0.75
 _SLACK = 1e-5
 """What sums may lose by rounding: rows this near to the least of the best are looked at too."""
 
+_DENSE = 4
+
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -124,14 +126,14 @@ class Postings:
                 kept = allowed[rows]
                 rows, scores = rows[kept], scores[kept]
             totals[rows] += words[order[at]] * scores
-            floor = max(floor, _kth(totals[rows], k))
+            floor = _raised(floor, totals[rows], k)
             at += 1
         least = floor - left[at] - _SLACK * (1 + floor)
         found = np.flatnonzero(totals > max(least, 0.0))
         sums = totals[found]
         for place in range(at, len(order)):
             sums = sums + words[order[place]] * self._lookup(order[place], found)
-            floor = max(floor, _kth(sums, k))
+            floor = _raised(floor, sums, k)
             kept = sums >= floor - left[place + 1] - _SLACK * (1 + floor)
             found, sums = found[kept], sums[kept]
         return found
@@ -139,6 +141,10 @@ class Postings:
     def _lookup(self, word: int, rows: Ids) -> Scores:
         """What a word scores in some rows."""
         held, scores = self._of(word)
+        if _DENSE * len(rows) > len(held):  # to search for so many takes longer than to read all
+            every = np.zeros(len(self), np.float32)
+            every[held] = scores
+            return every[rows]
         places = np.searchsorted(held, rows.astype(np.uint32)).clip(max=len(held) - 1)
         return np.where(held[places] == rows, scores[places], np.float32(0))
 
@@ -150,6 +156,7 @@ class Postings:
         return totals
 
 
-def _kth(values: Scores, k: int) -> float:
-    """The k-th largest of values; 0 if there are fewer."""
-    return float(np.partition(values, len(values) - k)[-k]) if len(values) >= k else 0.0
+def _raised(floor: float, sums: Scores, k: int) -> float:
+    """What the k best have at least, given that and the sums of some rows."""
+    above = sums[sums > floor]
+    return float(np.partition(above, len(above) - k)[-k]) if len(above) >= k else floor

@@ -53,19 +53,21 @@ class VectorFile:
         """The vectors of these rows."""
         taken = np.empty((len(rows), self.width), np.float32)
         for at, row in enumerate(rows.tolist()):
-            self._read(taken[at], row)
+            taken[at] = self._read(row, 1)
         return taken
 
     def parts(self) -> Iterator[Vectors]:
         """All vectors in their order, some at a time."""
         for first in range(0, len(self), PART):
-            part = np.empty((min(PART, len(self) - first), self.width), np.float32)
-            self._read(part, first)
-            yield part
+            yield self._read(first, min(PART, len(self) - first)).reshape(-1, self.width)
 
-    def _read(self, into: Vectors, row: int) -> None:
-        if os.preadv(self._descriptor, [into.data], self._start + row * self._row) < into.nbytes:
+    def _read(self, row: int, count: int) -> Vectors:
+        """The numbers of consecutive rows."""
+        size = count * self._row
+        held = os.pread(self._descriptor, size, self._start + row * self._row)
+        if len(held) < size:
             raise ModelError(f"{self.path}: ends before row {row}; copy or fit the model again")
+        return np.frombuffer(held, np.float32)
 
     def nearest(self, queries: Vectors, k: int) -> Neighbours:
         """The k nearest rows of each query by comparison with all."""

@@ -4,6 +4,7 @@ What an editor is trained on it can use when it is served: prototypes of the exa
 as the index of a user's project finds them, prototypes of other projects, and none at all.
 """
 
+import math
 import random
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -13,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from redraft.data import filed
 from redraft.data.example import Example
 from redraft.models import vmf
 from redraft.retrieval.encoder import DirectionEncoder
@@ -56,7 +56,7 @@ class NoPrototypes(PrototypeSource):
 class TopPrototypes(PrototypeSource):
     """Some of the nearest, each as likely as the others; a `top` of 1 is without noise."""
 
-    def __init__(self, find: Find, *, top: int, count: int = 1, kept: int = filed.MANY) -> None:
+    def __init__(self, find: Find, *, top: int, count: int = 1, kept: float = math.inf) -> None:
         self.find = find
         self.count = count
         self.pool = top + count - 1
@@ -240,14 +240,14 @@ class NearbyPrototypes(PrototypeSource):
         concentration, index = self.encoder.concentration, self.retriever.index
         queries = self.encoder.encode([each.x for each in asked])
         queries = _sample(queries, concentration, generator)
-        drawn = []
-        found = index.search(queries, NEARBY * self.count).rows
-        for example, query, near in zip(asked, queries, found, strict=True):
-            near = near[near >= 0]
-            cosines = _sample(index.take(near), concentration, generator) @ query
-            ranked = near[np.argsort(-cosines, kind="stable")].tolist()
-            drawn.append(_first(self.retriever.examples, ranked, example.y, count=self.count))
-        return drawn
+        near = index.search(queries, NEARBY * self.count).rows  # (B, K)
+        sampled = _sample(index.take(near.clip(min=0).ravel()), concentration, generator)
+        cosines = np.einsum("bkd,bd->bk", sampled.reshape(*near.shape, -1), queries)
+        order = np.argsort(np.where(near >= 0, -cosines, np.inf), axis=1, kind="stable")
+        return [
+            _first(self.retriever.examples, ranked.tolist(), example.y, count=self.count)
+            for example, ranked in zip(asked, np.take_along_axis(near, order, axis=1), strict=True)
+        ]
 
 
 def _sample(

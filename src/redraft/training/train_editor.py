@@ -227,6 +227,10 @@ class EditorTask(Task):
         ]
         return bucket(lengths, batch_size, seed=seed)
 
+    def epoch_steps(self, batch_size: int) -> int:
+        """How many batches an epoch has; no prototype is searched for it."""
+        return math.ceil(len(epoch_rows(self.examples, seed=0)) / batch_size)
+
     def _edit_example(
         self, example: Example, prototypes: Sequence[Example], chance: random.Random
     ) -> EditNumbers:
