@@ -1,4 +1,4 @@
-"""Fitting, indexing, predicting and completing with more and more pairs, each in a fresh process.
+"""Fitting, indexing, predicting, completing and adding with more and more pairs, in new processes.
 
 `python -m benchmarks.scale 10000 100000 1000000` prints a table and writes benchmarks/scale.json:
 seconds and the most memory of every stage, bytes on disk, latencies, and what one pair costs.
@@ -42,7 +42,7 @@ from redraft.training.train_retriever import large_config
 
 SIZES = (10_000, 100_000, 1_000_000)
 RETRIEVERS = ("bm25", "task")
-PREDICTED, TYPED, EMBEDDED = 20, 25, 2_000
+PREDICTED, TYPED, EMBEDDED, ADDED = 20, 25, 2_000, 100
 BUDGET = 60.0
 SETTINGS: dict[str, Any] = {
     # what is measured is what grows with the pairs: training takes as long for any number of them,
@@ -185,11 +185,22 @@ def complete(folder: Path, retriever: str) -> Figures:
     }
 
 
+def add(folder: Path, retriever: str) -> Figures:
+    """What `redraft add` does with a few pairs."""
+    figures: Figures = {}
+    with timed(figures, "seconds"):
+        model = RetrieveAndEdit.load(folder / retriever)
+        more = model.retriever.add(list(islice(pairs(seed=3), ADDED)))
+        RetrieveAndEdit(more, model.editor).save(folder / retriever)
+    return figures
+
+
 STAGES: dict[str, Callable[[Path, str], Figures]] = {
     "fit": fit,
     "index": index,
     "predict": predict,
     "complete": complete,
+    "add": add,
 }
 
 
@@ -215,10 +226,11 @@ def run(sizes: list[int]) -> Iterator[Figures]:
                     figures = measured(stage, folder, retriever)
                     yield {"pairs": size, "retriever": retriever, "stage": stage, **figures}
         # the sizes one after the other, so that what else the machine does falls on all alike
-        for retriever in RETRIEVERS:
-            for size in sizes:
-                figures = measured("complete", Path(base) / str(size), retriever)
-                yield {"pairs": size, "retriever": retriever, "stage": "complete", **figures}
+        for stage in ("complete", "add"):
+            for retriever in RETRIEVERS:
+                for size in sizes:
+                    figures = measured(stage, Path(base) / str(size), retriever)
+                    yield {"pairs": size, "retriever": retriever, "stage": stage, **figures}
 
 
 def costs(rows: list[Figures]) -> list[Figures]:
