@@ -12,6 +12,7 @@ from redraft import __version__
 from redraft.artifact import MANIFEST, Artifact, open_artifact, write_artifact
 from redraft.config import read_toml, to_toml
 from redraft.data.example import Example
+from redraft.data.filed import IDENTITIES, LINES, OFFSETS, ExampleFile, FiledExamples
 from redraft.data.pairs import write_pairs
 from redraft.errors import ConfigError, ModelError, PairsError
 from redraft.retrieve_and_edit import RetrieveAndEdit
@@ -41,7 +42,6 @@ LEARNED = {"task", "input", "hybrid", "neural"}
 
 _LOG = logging.getLogger(__name__)
 
-_EXAMPLES = "examples.jsonl"
 _SETTINGS = "model.toml"
 
 
@@ -89,7 +89,14 @@ def _fit_nothing(retriever_type: Any, parts: "Parts", _: "FitOptions") -> "Retri
     return retriever_type(parts.train)  # type: ignore[no-any-return]
 
 
-def _fit_words(retriever_type: Any, parts: "Parts", _: "FitOptions") -> "Retriever":
+def _tell_of_many(what: str, parts: "Parts", options: "FitOptions") -> None:
+    """Say what is done next to many examples: it takes a while."""
+    if isinstance(parts.train, FiledExamples):
+        options.tell(f"retriever: {what} {len(parts.train):,} examples")
+
+
+def _fit_words(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "Retriever":
+    _tell_of_many("counting the words of", parts, options)
     return retriever_type.build(parts.train)  # type: ignore[no-any-return]
 
 
@@ -98,6 +105,7 @@ def _fit_task(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "Re
     from redraft.training.train_retriever import task_target
 
     encoder = fit_encoder(parts, options, target=task_target)
+    _tell_of_many("embedding", parts, options)
     return retriever_type.build(parts.train, encoder)  # type: ignore[no-any-return]
 
 
@@ -106,6 +114,7 @@ def _fit_input(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "R
     from redraft.training.train_retriever import input_target
 
     encoder = fit_encoder(parts, options, target=input_target)
+    _tell_of_many("embedding", parts, options)
     return retriever_type.build(parts.train, encoder)  # type: ignore[no-any-return]
 
 
@@ -114,7 +123,7 @@ def _fit_hybrid(retriever_type: Any, parts: "Parts", options: "FitOptions") -> "
     from redraft.retrieval.lexical import Bm25Retriever
 
     learned = fit_retriever(parts, "task", options)
-    lexical = Bm25Retriever.build(parts.train)
+    lexical = fit_retriever(parts, Bm25Retriever.name, options)
     if not parts.dev:
         return retriever_type(learned, lexical)  # type: ignore[no-any-return]
     return retriever_type.choose(  # type: ignore[no-any-return]
@@ -183,12 +192,16 @@ def _write(
     model: RetrieveAndEdit, folder: Path, tables: Mapping[str, dict[str, Any]] | None = None
 ) -> None:
     with write_artifact(folder) as staging:
-        write_pairs(model.retriever.examples, staging / _EXAMPLES)
+        examples = model.retriever.examples
+        if isinstance(examples, FiledExamples):
+            examples.save(staging)
+        else:
+            write_pairs(examples, staging / LINES)
         for name, saved in (("retriever", model.retriever), ("editor", model.editor)):
             (staging / name).mkdir()
             saved.save(staging / name)
         settings: dict[str, dict[str, Any]] = {
-            "model": {"redraft": __version__, "examples": len(model.retriever.examples)},
+            "model": {"redraft": __version__, "examples": len(examples)},
             "retriever": {"name": model.retriever.name},
             "editor": {"name": model.editor.name},
             **(tables or {}),
@@ -266,9 +279,11 @@ def _part_names(artifact: Artifact) -> dict[str, str]:
         raise ModelError(f"{artifact.folder}: {_SETTINGS} names no {error}; fit again") from error
 
 
-def read_examples(artifact: Artifact) -> list[Example]:
-    """The examples of a saved model, in the order of its rows."""
-    with artifact.path(_EXAMPLES).open(encoding="utf-8") as stream:
+def read_examples(artifact: Artifact) -> Sequence[Example]:
+    """The examples of a saved model, in the order of its rows; many stay in their file."""
+    if OFFSETS in artifact.files:
+        return FiledExamples(ExampleFile(*map(artifact.path, (LINES, OFFSETS, IDENTITIES))))
+    with artifact.path(LINES).open(encoding="utf-8") as stream:
         return [Example.from_json(json.loads(line)) for line in stream]
 
 
@@ -276,7 +291,9 @@ def describe_model(folder: str | os.PathLike[str], *, store: str | None = None) 
     """What a saved model is made of."""
     artifact = open_artifact(Path(folder))
     opened = open_store(artifact, store)
-    examples = list(opened.read({}).examples.values()) if opened else read_examples(artifact)
+    examples: Sequence[Example] = (
+        list(opened.read({}).examples.values()) if opened else read_examples(artifact)
+    )
     return {
         "model": str(folder),
         **_part_names(artifact),

@@ -3,6 +3,7 @@
 Knows the parts as classes; their names are the composition root's.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from redraft.config import override, values_of
+from redraft.data import filed
 from redraft.data.example import Example
+from redraft.data.filed import FiledExamples, draw_rows, pick
 from redraft.data.split import split
 from redraft.editing.confidence import Confidence
 from redraft.editing.explanation import features_of_candidate
@@ -30,11 +33,13 @@ from redraft.retrieve_and_edit import RetrieveAndEdit
 from redraft.training import train_editor as editor_training
 from redraft.training import train_retriever as retriever_training
 from redraft.training.device import choose_device
+from redraft.training.epoch import COUNTED, counted
 from redraft.training.fit_cache import fit_cache
 from redraft.training.loop import Observer, TrainingConfig
 from redraft.training.prototypes import (
     Find,
     MixedPrototypes,
+    NearbyPrototypes,
     NoisyPrototypes,
     NoPrototypes,
     PrototypeSource,
@@ -42,6 +47,7 @@ from redraft.training.prototypes import (
     across_projects,
     everywhere,
     in_project,
+    whole_projects,
 )
 from redraft.training.train_editor import EditorConfig, count_projects, train_editor
 from redraft.training.train_retriever import RetrieverConfig, Target, train_encoder
@@ -57,6 +63,12 @@ CALIBRATED_A_SECOND = 1.0
 
 REMEMBERING = 3
 """How many times as long an answer takes for which examples are remembered."""
+
+JUDGED = 10_000
+"""Of many examples, those that a retriever is judged over while it is trained."""
+
+OF_PROJECTS = 50_000
+"""Of many examples of several projects, those that an editor is trained on: whole projects."""
 
 RETRIEVER_SHARE = 0.2
 """What of a budget a retriever that learns gets; the editor gets the rest."""
@@ -141,11 +153,16 @@ def fit_encoder(
 ) -> DirectionEncoder:
     """The encoder of a learned retriever, its checkpoint chosen by what it finds for dev."""
 
+    judged = parts.train
+    if isinstance(judged, FiledExamples):
+        judged = pick(judged, draw_rows(len(judged), JUDGED, seed=0))
+
     def by_dev(encoder: DirectionEncoder) -> dict[str, float]:
-        return {"dev_bleu": mean_bleu(TaskRetriever.build(parts.train, encoder), parts.dev)}
+        return {"dev_bleu": mean_bleu(TaskRetriever.build(judged, encoder), parts.dev)}
 
     config = retriever_config(len(parts.train), options)
     options.tell(f"retriever: {_described(config.training, config.network)}")
+    _tell_of_parts("retriever", parts.train, options, trained=len(parts.train))
     with run_folder(options.folder, "retriever") as folder:
         return train_encoder(
             parts.train,
@@ -161,7 +178,11 @@ def fit_encoder(
 
 def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> NeuralEditor:
     """An editor of what a retriever over the training examples finds for each of them."""
-    config = editor_config(len(parts.train), options, projects=count_projects(parts.train))
+    projects = count_projects(counted(parts.train))
+    config = editor_config(len(parts.train), options, projects=projects)
+    train, among = parts.train, retriever
+    if projects > 1 and isinstance(train, FiledExamples):
+        train, among = _of_whole_projects(train, retriever, config.prototypes.project)
     if isinstance(retriever, NoRetriever):
         config = override(config, {"numbering": {"prototypes": 0}}, where="no retriever")
 
@@ -172,10 +193,11 @@ def fit_editor(parts: Parts, retriever: Retriever, options: FitOptions) -> Neura
         return {"dev_accuracy": 100 * first_choice_share(editor, parts.dev, found)}
 
     options.tell(f"editor: {_described(config.training, config.network)}")
+    _tell_of_parts("editor", parts.train, options, trained=len(train))
     with run_folder(options.folder, "editor") as folder:
         editor = train_editor(
-            parts.train,
-            prototype_source(retriever, parts.train, config),
+            train,
+            prototype_source(among, train, config),
             config,
             judge=by_dev if parts.dev else lambda _: {},
             folder=folder,
@@ -207,8 +229,10 @@ def prototype_source(
     if count == 0:
         return NoPrototypes()
 
+    kept = filed.CHUNK if isinstance(train, FiledExamples) else math.inf
+
     def nearest(find: Find) -> TopPrototypes:
-        return TopPrototypes(find, top=prototypes.top, count=count)
+        return TopPrototypes(find, top=prototypes.top, count=count, kept=kept)
 
     def everything() -> PrototypeSource:
         if (
@@ -216,11 +240,13 @@ def prototype_source(
             and isinstance(retriever, LearnedRetriever)
             and isinstance(retriever.encoder, DirectionEncoder)
         ):
-            return NoisyPrototypes(retriever, retriever.encoder, train, count=count)
+            is_many = isinstance(retriever.examples, FiledExamples)
+            noisy = NearbyPrototypes if is_many else NoisyPrototypes
+            return noisy(retriever, retriever.encoder, train, count=count)
         return nearest(everywhere(retriever, train))
 
     present: list[tuple[float, PrototypeSource]]
-    if count_projects(train, prototypes.project) > 1:
+    if count_projects(counted(train), prototypes.project) > 1:
         own = in_project(retriever, train, prototypes.project)
         others = across_projects(retriever, train, prototypes.project)
         present = [
@@ -241,6 +267,28 @@ def calibrate(model: RetrieveAndEdit, dev: Sequence[Example]) -> Confidence | No
     scores = score([each.y for each, _ in asked], [answer.output for _, answer in asked])
     features = [features_of_candidate(answer) for _, answer in asked]
     return Confidence.fit(np.array(features), np.array(scores.per_example["exact"]) > 0)
+
+
+def _of_whole_projects(
+    train: Sequence[Example], retriever: Retriever, key: str
+) -> tuple[Sequence[Example], Retriever]:
+    """Examples of some projects, and a retriever over them: in memory, as prototypes are drawn."""
+    rows = whole_projects(train, key, most=OF_PROJECTS)
+    others = np.delete(np.arange(len(train)), rows).tolist()
+    among = retriever.remove(others)
+    return among.examples, among
+
+
+def _tell_of_parts(
+    name: str, train: Sequence[Example], options: FitOptions, *, trained: int
+) -> None:
+    """Say where many examples are not all looked at."""
+    if isinstance(train, FiledExamples):
+        words, drawn = min(len(train), COUNTED), min(len(train), filed.CHUNK)
+        part = f"each epoch draws {drawn:,} of them"
+        if trained < len(train):
+            part = f"{trained:,} of whole projects are trained on"
+        options.tell(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
 
 
 def _described(training: TrainingConfig, network: Any) -> str:

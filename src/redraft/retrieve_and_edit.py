@@ -8,6 +8,7 @@ import numpy as np
 
 from redraft.config import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 from redraft.data.example import Example, Input, as_input
+from redraft.data.filed import FiledExamples
 from redraft.editing.candidate import Candidate
 from redraft.editing.completion import Completion
 from redraft.editing.draft import Draft
@@ -95,7 +96,8 @@ class RetrieveAndEdit:
         """A model of these examples, its parts chosen by name; those that learn are trained."""
         from redraft.experiment import fit_model
 
-        return fit_model(list(examples), retriever=retriever, editor=editor, options=options)
+        held = examples if isinstance(examples, FiledExamples) else list(examples)
+        return fit_model(held, retriever=retriever, editor=editor, options=options)
 
     def save(self, folder: str | PathLike[str], *, store: str | None = None) -> None:
         """Write the model to a folder, its examples to a store if named, whole or not at all."""

@@ -36,6 +36,9 @@ def command(
     leaks = None
     if against is not None:
         leaks = LeakFinder(progress(read_numbered(against, columns), f"reading {against.name}"))
+        if leaks.compared < leaks.count:
+            told = f"the first {leaks.compared:,} of {leaks.count:,}"
+            remark(f"{against.name}: near leaks are looked for among {told} rows, others among all")
     tally = Tally()
     outcomes = progress(scan_numbered(pairs, columns), f"checking {pairs.name}")
     show = emit if form is Format.JSON else _print

@@ -44,6 +44,8 @@ def command(
     TOML file changes them. A tenth of the pairs is held out of training, to choose the weights
     and to learn how far answers can be trusted; then it joins the examples to retrieve from.
 
+    From 100,000 pairs on they are kept in files and not in memory, and trained on by parts.
+
     The folder holds plain data files and may be copied anywhere. A folder that holds a model is
     replaced in one step. A training that was stopped, by Ctrl-C or by a kill, goes on when the
     same command is given again; until it is done, its state is in OUT.training.
@@ -61,7 +63,8 @@ def command(
     from redraft.artifact import ensure_writable
     from redraft.cli.training import speaker
     from redraft.config import read_toml
-    from redraft.data.pairs import read_pairs
+    from redraft.data.filed import gather
+    from redraft.data.pairs import read_numbered
     from redraft.experiment import describe_model
     from redraft.fitting import FitOptions
     from redraft.retrieval.postgres import check
@@ -76,7 +79,8 @@ def command(
     run = out.with_name(out.name + ".training")
     with connected(os.environ, device) as workers, speaker(workers) as speak:
         with speak.working(f"reading {pairs.name}"):
-            examples = read_pairs(pairs, options.columns(x_columns, y_column))
+            read = read_numbered(pairs, options.columns(x_columns, y_column))
+            examples = gather((each for _, each in read), run / f"examples-{workers.rank}")
         with speak.watched("training") as observer:
             fit = FitOptions(
                 settings,
@@ -93,6 +97,5 @@ def command(
             with speak.working("saving"):
                 model.save(out, store=store)
     if workers.is_first:
-        if run.exists():
-            shutil.rmtree(run)
+        shutil.rmtree(run, ignore_errors=True)  # others may be removing their own files in it
         emit(describe_model(out, store=store))

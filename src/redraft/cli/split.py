@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli import options
-from redraft.cli.console import emit
+from redraft.cli.console import emit, progress
 from redraft.cli.options import PairsArgument, XColumns, YColumn
 from redraft.errors import PairsError
 
@@ -29,14 +29,18 @@ def command(
 
     Example: `redraft split pairs.jsonl -o parts/ --by package`
     """
-    from redraft.data.pairs import read_pairs, write_pairs
+    from redraft.data.filed import gather
+    from redraft.data.pairs import read_numbered, write_pairs
     from redraft.data.split import split
 
     try:
         parts = {name: float(share) for name, share in (p.split("=") for p in shares.split(","))}
     except ValueError as error:
         raise PairsError(f"--shares {shares}: expected NAME=SHARE,NAME=SHARE") from error
-    examples = read_pairs(pairs, options.columns(x_columns, y_column))
+    read = progress(
+        read_numbered(pairs, options.columns(x_columns, y_column)), f"reading {pairs.name}"
+    )
+    examples = gather((each for _, each in read), out / ".staging-pairs")
     found = split(examples, parts, seed=seed, by=by)
     out.mkdir(parents=True, exist_ok=True)
     for name, part in found.items():

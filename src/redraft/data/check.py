@@ -105,19 +105,31 @@ def _first_with_same(digests: "NDArray[np.int64]") -> "NDArray[np.intp]":
 
 
 class LeakFinder:
-    """Holds one set of examples; names those of another that it holds too, exactly or nearly."""
+    """Holds one set of examples; names those of another that it holds too, exactly or nearly.
+
+    Nearly the same is looked for among the first of many: the rest would not fit into memory.
+    """
 
     def __init__(self, examples: Iterable[tuple[int, Example]]) -> None:
         from datasketch import MinHashLSH
 
+        from redraft.data import filed
+
         self._exact: dict[str, dict[int, int]] = defaultdict(dict)
         self._near = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._signatures: dict[int, Any] = {}
-        for line, example in examples:
+        self.count = 0
+        for self.count, (line, example) in enumerate(examples, start=1):
             for kind, digest in _digests(example).items():
                 self._exact[kind].setdefault(digest, line)
-            self._signatures[line] = _signature(example)
-            self._near.insert(line, self._signatures[line])
+            if self.count <= filed.MANY:
+                self._signatures[line] = _signature(example)
+                self._near.insert(line, self._signatures[line])
+
+    @property
+    def compared(self) -> int:
+        """How many examples the near leaks are looked for among."""
+        return len(self._signatures)
 
     def findings(self, line: int, example: Example) -> Iterator[Finding]:
         """How this example stands in the set, if it does: by both sides, by one, or nearly."""

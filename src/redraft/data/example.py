@@ -43,6 +43,12 @@ class Example:
         row: dict[str, Any] = {"x": self.x[TEXT_FIELD] if plain else dict(self.x), "y": self.y}
         return row | {"meta": dict(self.meta)} if self.meta else row
 
+    def to_line(self) -> bytes:
+        """The example as a whole line of a JSON-lines file."""
+        line = json.dumps(self.to_json(), ensure_ascii=False, default=str) + "\n"
+        # half a character, which UTF-8 cannot spell, becomes the escape JSON has for it
+        return line.encode(errors="backslashreplace")
+
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> "Example":
         """The example that `to_json` wrote."""

@@ -12,6 +12,9 @@ from redraft.data.vocabulary import END, START, UNKNOWN, Vocabulary
 
 _TOKENIZER = Tokenizer()
 
+_KEPT = 100_000
+"""Words whose pieces are kept."""
+
 
 @dataclass(frozen=True)
 class NumberingConfig:
@@ -60,6 +63,8 @@ class Numbering:
 
     def _token(self, token: str) -> list[int]:
         if token not in self._known:
+            if len(self._known) >= _KEPT:  # of many texts most words are met once
+                self._known.clear()
             self._known[token] = self.vocabulary.encode(self._spell(token))
         return self._known[token]
 

@@ -3,7 +3,6 @@
 Knows what a good example is; leaves the formats to `rows`, and knows no tokens.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -137,9 +136,7 @@ def write_pairs(examples: Iterable[Example], path: Path) -> int:
     try:
         with partial.open("wb") as stream:
             for count, example in enumerate(examples, start=1):  # noqa: B007
-                row = json.dumps(example.to_json(), ensure_ascii=False, default=str) + "\n"
-                # half a character, which UTF-8 cannot spell, becomes the escape JSON has for it
-                stream.write(row.encode(errors="backslashreplace"))
+                stream.write(example.to_line())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

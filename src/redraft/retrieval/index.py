@@ -28,7 +28,7 @@ HNSW_FROM = 2_000_000
 
 WANTED_RECALL = 0.99
 _SAMPLE = 256
-_MEASURED = 11
+MEASURED = 11
 """How many neighbours recall is measured with: the row itself and ten others."""
 _BATCH = 256
 
@@ -125,6 +125,7 @@ class Recall:
     at_1: float
     at_10: float
     effort: int
+    compared: int = 0  # for each of the nearest: found in few bytes, and compared again exactly
 
 
 class FaissIndex(Index):
@@ -156,11 +157,11 @@ class FaissIndex(Index):
             return Neighbours(rows[found.rows], found.distances)
         wanted = min(k, len(self.vectors) if allowed is None else int(allowed.sum()))
         effort = self.recall.effort
-        found = _search(self.structure, queries, k, effort, allowed)
+        found = search_structure(self.structure, queries, k, effort, allowed)
         # the cells or the walk may hold fewer than there are
         while (found.rows[:, :wanted] < 0).any() and effort < len(self.vectors):
             effort *= 2
-            found = _search(self.structure, queries, k, effort, allowed)
+            found = search_structure(self.structure, queries, k, effort, allowed)
         return found
 
     def add(self, vectors: Vectors) -> "FaissIndex":
@@ -218,15 +219,12 @@ def _build_structure(vectors: Vectors) -> Any:
 
 def tune(vectors: Vectors, structure: Any, *, seed: int) -> Recall:
     """Double the effort until nearly every nearest neighbour of a sample of the rows is found."""
-    rows = np.random.default_rng(seed).choice(
-        len(vectors), min(_SAMPLE, len(vectors)), replace=False
-    )
-    queries = np.ascontiguousarray(vectors[rows])
+    queries = np.ascontiguousarray(vectors[sample_rows(len(vectors), _SAMPLE, seed=seed)])
     # the nearest to a row is the row itself, which any index finds: the next ten are asked for
-    truth = exact_search(vectors, queries, _MEASURED).distances[:, 1:]
+    truth = exact_search(vectors, queries, MEASURED).distances[:, 1:]
     effort = 1
     while True:
-        found = _search(structure, queries, _MEASURED, effort, None).distances[:, 1:]
+        found = search_structure(structure, queries, MEASURED, effort, None).distances[:, 1:]
         # by distance and not by row: of several at the same distance any one will do
         hits = found <= truth + 1e-4
         recall = Recall(float(hits[:, 0].mean()), float(hits.mean()), effort)
@@ -235,7 +233,12 @@ def tune(vectors: Vectors, structure: Any, *, seed: int) -> Recall:
         effort *= 2
 
 
-def _search(
+def sample_rows(count: int, most: int, *, seed: int = 0) -> NDArray[np.int64]:
+    """At most so many of all rows, drawn without replacement."""
+    return np.random.default_rng(seed).choice(count, min(most, count), replace=False)
+
+
+def search_structure(
     structure: Any, queries: Vectors, k: int, effort: int, allowed: NDArray[np.bool_] | None
 ) -> Neighbours:
     """FAISS's search; effort is the number of cells probed, or the width of the walk."""
@@ -244,7 +247,7 @@ def _search(
     selector = faiss.IDSelectorBatch(np.flatnonzero(allowed)) if allowed is not None else None
     if isinstance(structure, faiss.IndexHNSW):
         # no narrower than it was measured with
-        width = max(effort, k, _MEASURED)
+        width = max(effort, k, MEASURED)
         parameters = faiss.SearchParametersHNSW(efSearch=width, sel=selector)
     else:
         parameters = faiss.SearchParametersIVF(nprobe=min(effort, structure.nlist), sel=selector)

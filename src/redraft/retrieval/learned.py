@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
+from redraft.data.filed import FiledExamples, chunks, remove_with, scratch
 from redraft.errors import ModelError
 from redraft.models import vmf
+from redraft.retrieval.compressed import index_of_file, open_index
 from redraft.retrieval.encoder import DirectionEncoder, Encoder
 from redraft.retrieval.examples import KeptExamples, exchanged
-from redraft.retrieval.index import Index, Vectors, build_index, load_index
+from redraft.retrieval.index import Index, Vectors, build_index
 from redraft.retrieval.neighbours import Neighbours
 from redraft.retrieval.retriever import Retriever
+from redraft.retrieval.vector_file import VectorFile
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,7 +41,13 @@ class LearnedRetriever(Retriever):
 
     @classmethod
     def build(cls, examples: Sequence[Example], encoder: Encoder) -> "Self":
-        """The retriever over these examples."""
+        """The retriever over these examples; the vectors of many go to a file beside theirs."""
+        if isinstance(examples, FiledExamples):
+            parts = (encoder.encode([each.x for each in part]) for part in chunks(examples))
+            folder = scratch(examples.folder)
+            index = index_of_file(VectorFile.write(folder, parts, count=len(examples)))
+            remove_with(index, folder)
+            return cls(examples, encoder, index)
         vectors = encoder.encode([example.x for example in examples])
         return cls(examples, encoder, build_index(vectors))
 
@@ -50,9 +59,7 @@ class LearnedRetriever(Retriever):
 
     def add(self, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples too; only they are encoded."""
-        vectors = self.encoder.encode([example.x for example in examples])
-        known = exchanged(self.examples, [], examples)
-        return type(self)(known, self.encoder, self.index.add(vectors))
+        return self.replace([], examples)
 
     def remove(self, rows: Sequence[int]) -> "Self":
         """The retriever without these examples; nothing is encoded again."""
@@ -61,9 +68,12 @@ class LearnedRetriever(Retriever):
 
     def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
         """The retriever over other examples: only new ones are encoded, the index is built once."""
+        known = exchanged(self.examples, rows, examples)
+        if isinstance(examples, FiledExamples):  # too many to add vectors in memory
+            return self.build(known, self.encoder)
         vectors = self.encoder.encode([example.x for example in examples])
         index = self.index.replace(np.asarray(rows, np.int64), vectors)
-        return type(self)(exchanged(self.examples, rows, examples), self.encoder, index)
+        return type(self)(known, self.encoder, index)
 
     def over(self, examples: Sequence[Example]) -> "Self":
         """The retriever over other examples; those that have an index are not encoded."""
@@ -89,7 +99,7 @@ class LearnedRetriever(Retriever):
     def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":
         """The retriever that was saved."""
         encoder = DirectionEncoder.load(artifact.part("encoder"))
-        return cls(examples, encoder, load_index(artifact.part("index")))
+        return cls(examples, encoder, open_index(artifact.part("index")))
 
 
 class TaskRetriever(LearnedRetriever):

@@ -14,17 +14,21 @@ from scipy import sparse
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input, input_text
+from redraft.data.filed import FiledExamples, chunks, remove_with, scratch
 from redraft.data.tokenizer import JOIN, Tokenizer
 from redraft.data.vocabulary import Vocabulary
 from redraft.retrieval.examples import exchanged
 from redraft.retrieval.neighbours import Neighbours, nearest
+from redraft.retrieval.postings import Postings
+from redraft.retrieval.postings_builder import PostingsBuilder
 from redraft.retrieval.retriever import Retriever
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _BATCH = 64
-"""Inputs compared at once: bounds the dense matrix of distances."""
+_COMPARED = 10_000_000
+"""Inputs compared at once, and distances: bounds their dense matrix."""
 
 
 def words(x: Input) -> list[str]:
@@ -75,8 +79,9 @@ class WordRetriever(Retriever):
     ) -> Neighbours:
         """The k nearest rows for each input."""
         parts = []
-        for start in range(0, len(inputs), _BATCH):
-            bags = [words(x) for x in inputs[start : start + _BATCH]]
+        batch = max(1, min(_BATCH, _COMPARED // max(1, len(self.examples))))
+        for start in range(0, len(inputs), batch):
+            bags = [words(x) for x in inputs[start : start + batch]]
             parts.append(nearest(self.distances(bags), k, allowed=allowed))
         return Neighbours.join(parts)
 
@@ -96,9 +101,13 @@ class LexicalRetriever(WordRetriever):
     @classmethod
     def build(cls, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples."""
-        bags = [words(example.x) for example in examples]
-        vocabulary = Vocabulary.build(bags)
-        return cls(examples, vocabulary, unit_vectors(bags, vocabulary))
+        vocabulary = Vocabulary.build(words(example.x) for example in examples)
+        parts = [
+            unit_vectors([words(example.x) for example in part], vocabulary)
+            for part in chunks(examples)
+        ]
+        vectors = sparse.vstack([unit_vectors([], vocabulary), *parts], "csr")
+        return cls(examples, vocabulary, vectors)
 
     def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """One minus the cosine."""
@@ -146,7 +155,10 @@ def _bm25s() -> Any:
 
 
 class Bm25Retriever(WordRetriever):
-    """The peer to beat: BM25 (Lucene's), its score s as the distance 1 / (1 + s)."""
+    """The peer to beat: BM25 (Lucene's), its score s as the distance 1 / (1 + s).
+
+    Few examples are scored in memory, all at once; those in a file by postings beside it.
+    """
 
     name = "bm25"
 
@@ -157,14 +169,36 @@ class Bm25Retriever(WordRetriever):
     @classmethod
     def build(cls, examples: Sequence[Example]) -> "Self":
         """The retriever over these examples."""
+        if isinstance(examples, FiledExamples):
+            return cls(examples, _postings(examples.folder, examples))
         scorer = _bm25s().BM25()
         # the library counts no words of no examples: one without words stands in
         bags = [words(example.x) for example in examples] or [[""]]
         scorer.index(bags, show_progress=False)
         return cls(examples, scorer)
 
+    def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
+        """The retriever over other examples; the words of those in a file are not counted again."""
+        known = exchanged(self.examples, rows, examples)
+        if not (isinstance(self.scorer, Postings) and isinstance(known, FiledExamples)):
+            return self.build(known)
+        removed = np.asarray(rows, np.int64)
+        before = self.scorer, removed
+        return type(self)(known, _postings(known.folder, examples, before=before))
+
+    def search(
+        self, inputs: Sequence[Input], k: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> Neighbours:
+        """The k nearest rows for each input."""
+        if not isinstance(self.scorer, Postings):
+            return super().search(inputs, k, allowed=allowed)
+        found = [self.scorer.search(words(x), k, allowed=allowed) for x in inputs]
+        return Neighbours.join(found)
+
     def scores(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """BM25 of each bag with each example: (B, N)."""
+        if isinstance(self.scorer, Postings):
+            return np.stack([self.scorer.score_all(bag) for bag in bags])
         known = [self.scorer.get_tokens_ids(list(bag)) for bag in bags]
         scores = np.stack([self.scorer.get_scores_from_ids(bag) for bag in known])
         return scores[:, : len(self.examples)]
@@ -175,11 +209,16 @@ class Bm25Retriever(WordRetriever):
 
     def save(self, folder: Path) -> None:
         """Write the scorer's own files: arrays without pickle, and JSON."""
-        self.scorer.save(folder, show_progress=False)
+        if isinstance(self.scorer, Postings):
+            self.scorer.save(folder)
+        else:
+            self.scorer.save(folder, show_progress=False)
 
     @classmethod
     def load(cls, artifact: Artifact, examples: Sequence[Example]) -> "Self":
         """The retriever that was saved."""
+        if isinstance(examples, FiledExamples):
+            return cls(examples, Postings.load(artifact, len(examples)))
         names: Mapping[str, str] = {
             "data_name": "data.csc.index.npy",
             "indices_name": "indices.csc.index.npy",
@@ -190,3 +229,21 @@ class Bm25Retriever(WordRetriever):
         stored = {argument: artifact.path(name).resolve() for argument, name in names.items()}
         scorer = _bm25s().BM25.load(artifact.folder, show_progress=False, **stored)
         return cls(examples, scorer)
+
+
+def _postings(
+    folder: Path,
+    examples: Sequence[Example],
+    *,
+    before: tuple[Postings, NDArray[np.int64]] | None = None,
+) -> Postings:
+    """The postings of examples, after others without some rows if there are any before."""
+    made = scratch(folder)
+    builder = PostingsBuilder(made)
+    if before is not None:
+        builder.take(*before)
+    for part in chunks(examples):
+        builder.add(words(example.x) for example in part)
+    postings = builder.finish()
+    remove_with(postings, made)
+    return postings

@@ -19,6 +19,14 @@ class Neighbours:
         """No neighbours for this many inputs."""
         return cls(np.empty((inputs, 0), np.int64), np.empty((inputs, 0), np.float32))
 
+    def nearest(self, k: int) -> "Neighbours":
+        """The k nearest of each input, ties to the earlier example."""
+        order = np.lexsort((self.rows, self.distances))[:, :k]
+        return Neighbours(
+            np.take_along_axis(self.rows, order, axis=1),
+            np.take_along_axis(self.distances, order, axis=1),
+        )
+
     @classmethod
     def join(cls, parts: Sequence["Neighbours"]) -> "Neighbours":
         """The neighbours of several batches of inputs, one batch after the other."""

@@ -154,11 +154,7 @@ class StoredIndex(Index):
         added = exact_search(self.added, queries, k, allowed=rest)
         rows = np.concatenate([near.rows, added.rows + stored], axis=1)
         distances = np.concatenate([near.distances, added.distances], axis=1)
-        # the earlier of equals first, and what was not found last
-        order = np.lexsort((rows, distances))[:, :k]
-        return Neighbours(
-            np.take_along_axis(rows, order, axis=1), np.take_along_axis(distances, order, axis=1)
-        )
+        return Neighbours(rows, distances).nearest(k)
 
     def _search_store(
         self, queries: Vectors, k: int, allowed: NDArray[np.bool_] | None

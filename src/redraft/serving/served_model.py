@@ -17,6 +17,7 @@ from redraft.artifact import MANIFEST
 from redraft.autocomplete.engine import CompletionEngine
 from redraft.autocomplete.project import Project, index_project
 from redraft.data.example import Example, Input, as_input
+from redraft.data.filed import FiledExamples
 from redraft.data.python_functions import FIELDS
 from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.evaluation.space import Space, space_of
@@ -52,9 +53,15 @@ class _State:
         """The map of the examples."""
         return space_of(self.model.retriever, [])
 
+    def rows(self, identity: str) -> list[int]:
+        """The rows of an identity, which duplicates share."""
+        examples = self.model.retriever.examples
+        if isinstance(examples, FiledExamples):
+            return examples.with_identity(identity)
+        return self._rows.get(identity, [])
+
     @cached_property
-    def rows(self) -> dict[str, list[int]]:
-        """The rows of each identity, which duplicates share."""
+    def _rows(self) -> dict[str, list[int]]:
         rows: dict[str, list[int]] = {}
         for row, each in enumerate(self.model.retriever.examples):
             rows.setdefault(each.identity, []).append(row)
@@ -214,9 +221,10 @@ class ServedModel:
         return {name: x[name] for name in fields}
 
     def _rows(self, identity: str, state: _State) -> list[int]:
-        if identity not in state.rows:
+        rows = state.rows(identity)
+        if not rows:
             raise NoAnswerError("no example has this id; it may have been removed")
-        return state.rows[identity]
+        return rows
 
     def _prototype(self, identity: str, x: Input, state: _State) -> Prototype:
         row = self._rows(identity, state)[0]

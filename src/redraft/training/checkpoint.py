@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from redraft.artifact import Artifact, open_artifact, write_artifact
 from redraft.data.example import Example
+from redraft.data.filed import identities
 from redraft.errors import ModelError
 from redraft.training.averaging import Weights
 from redraft.training.workers import ALONE, Workers
@@ -22,8 +23,8 @@ from redraft.training.workers import ALONE, Workers
 def fingerprint(examples: Iterable[Example], settings: Sequence[Any]) -> str:
     """A digest of all that decides the weights: what is trained on, and how."""
     digest = hashlib.sha256(json.dumps(settings).encode())
-    for example in examples:
-        digest.update(example.identity.encode())
+    for identity in identities(examples):
+        digest.update(identity.encode())
     return digest.hexdigest()
 
 

@@ -68,6 +68,10 @@ class Task(ABC):
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
         """One epoch of batches, as rows of the training examples."""
 
+    def epoch_steps(self, batch_size: int) -> int:
+        """How many batches an epoch has; a task may know without making them."""
+        return len(self.batches(batch_size, seed=0))
+
     @abstractmethod
     def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
         """The loss of one batch, its noise drawn from the generator."""
@@ -179,7 +183,7 @@ class _Run:
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
         self.seconds, self.core_seconds, self.saved_at = 0.0, 0.0, time.monotonic()
         self.epoch, self.order = -1, list[list[int]]()
-        self.epoch_steps = len(task.batches(config.batch_size, seed=0))
+        self.epoch_steps = task.epoch_steps(config.batch_size)
         self.log = checkpoint.folder.parent / LOG
         self.tokens, self.padded, self.busy = 0, 0, 0.0
 

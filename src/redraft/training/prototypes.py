@@ -4,6 +4,7 @@ What an editor is trained on it can use when it is served: prototypes of the exa
 as the index of a user's project finds them, prototypes of other projects, and none at all.
 """
 
+import math
 import random
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -23,6 +24,11 @@ from redraft.retrieval.retriever import Retriever
 
 MOST_ACROSS = 10_000
 """Examples that prototypes of other projects come from: the nearest of more would be no nearer."""
+
+NEARBY = 32
+"""Of many examples, so many of the nearest are sampled for each prototype that is read."""
+
+_ASKED = 256
 
 Draws = Sequence[Sequence[Example]]
 """The prototypes of each training example, nearest first; none where nothing is retrieved."""
@@ -50,14 +56,17 @@ class NoPrototypes(PrototypeSource):
 class TopPrototypes(PrototypeSource):
     """Some of the nearest, each as likely as the others; a `top` of 1 is without noise."""
 
-    def __init__(self, find: Find, *, top: int, count: int = 1) -> None:
+    def __init__(self, find: Find, *, top: int, count: int = 1, kept: float = math.inf) -> None:
         self.find = find
         self.count = count
         self.pool = top + count - 1
+        self.kept = kept  # so many rows are not searched for again
         self._found: dict[int, list[Example]] = {}
 
     def draw(self, rows: Sequence[int], *, seed: int) -> Draws:
         """Some of each list, in their order."""
+        if len(self._found) > self.kept:
+            self._found.clear()
         new = [row for row in rows if row not in self._found]
         for row, ranked in zip(new, self.find(new, self.pool) if new else [], strict=True):
             self._found[row] = [found.example for found in ranked]
@@ -155,6 +164,17 @@ def _by_project(examples: Sequence[Example], key: str) -> dict[str, list[int]]:
     return members
 
 
+def whole_projects(examples: Sequence[Example], key: str, *, most: int) -> list[int]:
+    """The rows of some projects with all of their examples, about so many, drawn at random."""
+    members = list(_by_project(examples, key).values())
+    random.Random(0).shuffle(members)
+    rows: list[int] = []
+    for project in members:
+        if not rows or len(rows) + len(project) <= most:
+            rows += project
+    return sorted(rows)
+
+
 class NoisyPrototypes(PrototypeSource):
     """The nearest by noisy directions, as in the paper: query and index are both sampled."""
 
@@ -176,30 +196,77 @@ class NoisyPrototypes(PrototypeSource):
     def draw(self, rows: Sequence[int], *, seed: int) -> Draws:
         """The nearest samples that stand for other outputs."""
         generator = torch.Generator().manual_seed(seed)
-        index = build_index(self._sample(self.directions, generator))
-        queries = self._sample(self.queries, generator)
+        index = build_index(_sample(self.directions, self.concentration, generator))
+        queries = _sample(self.queries, self.concentration, generator)
         drawn: dict[int, list[Example]] = {}
         pending, width = list(rows), 8 * self.count
         while pending:
             found = index.search(queries[pending], width).rows
             for row, ranked in zip(pending, found.tolist(), strict=True):
-                drawn[row] = self._first(ranked, self.examples[row].y)
+                drawn[row] = _first(self.known, ranked, self.examples[row].y, count=self.count)
             pending = [row for row in pending if len(drawn[row]) < self.count]
             if width >= len(self.known):
                 break
             width *= 4
         return [drawn[row] for row in rows]
 
-    def _sample(
-        self, directions: NDArray[np.float32], generator: torch.Generator
-    ) -> NDArray[np.float32]:
-        means = torch.from_numpy(np.ascontiguousarray(directions))
-        return vmf.sample(means, self.concentration, generator=generator).numpy()
 
-    def _first(self, rows: Sequence[int], excluded: str) -> list[Example]:
-        """The first ones whose outputs are others than this one and than one another's."""
-        picked: dict[str, Example] = {}
-        for row in rows:
-            if row >= 0 and self.known[row].y != excluded and len(picked) < self.count:
-                picked.setdefault(self.known[row].y, self.known[row])
-        return list(picked.values())
+class NearbyPrototypes(PrototypeSource):
+    """The nearest by noisy directions of many examples: of a noisy query's nearest alone."""
+
+    def __init__(
+        self,
+        retriever: LearnedRetriever,
+        encoder: DirectionEncoder,
+        examples: Sequence[Example],
+        *,
+        count: int = 1,
+    ) -> None:
+        self.retriever = retriever
+        self.encoder = encoder
+        self.examples = examples
+        self.count = count
+
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:
+        """The nearest samples that stand for other outputs."""
+        generator = torch.Generator().manual_seed(seed)
+        drawn: list[list[Example]] = []
+        for start in range(0, len(rows), _ASKED):
+            asked = [self.examples[row] for row in rows[start : start + _ASKED]]
+            drawn += self._draw(asked, generator)
+        return drawn
+
+    def _draw(self, asked: Sequence[Example], generator: torch.Generator) -> list[list[Example]]:
+        concentration, index = self.encoder.concentration, self.retriever.index
+        queries = self.encoder.encode([each.x for each in asked])
+        queries = _sample(queries, concentration, generator)
+        near = index.search(queries, NEARBY * self.count).rows  # (B, K)
+        sampled = _sample(index.take(near.clip(min=0).ravel()), concentration, generator)
+        cosines = np.einsum("bkd,bd->bk", sampled.reshape(*near.shape, -1), queries)
+        order = np.argsort(np.where(near >= 0, -cosines, np.inf), axis=1, kind="stable")
+        return [
+            _first(self.retriever.examples, ranked.tolist(), example.y, count=self.count)
+            for example, ranked in zip(asked, np.take_along_axis(near, order, axis=1), strict=True)
+        ]
+
+
+def _sample(
+    directions: NDArray[np.float32], concentration: float, generator: torch.Generator
+) -> NDArray[np.float32]:
+    means = torch.from_numpy(np.ascontiguousarray(directions))
+    return vmf.sample(means, concentration, generator=generator).numpy()
+
+
+def _first(
+    known: Sequence[Example], rows: Sequence[int], excluded: str, *, count: int
+) -> list[Example]:
+    """The first ones whose outputs are others than this one and than one another's."""
+    picked: dict[str, Example] = {}
+    for row in rows:
+        if len(picked) == count:
+            break
+        if row >= 0:
+            example = known[row]
+            if example.y != excluded:
+                picked.setdefault(example.y, example)
+    return list(picked.values())

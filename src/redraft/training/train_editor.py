@@ -17,6 +17,7 @@ from redraft.data.edit_numbers import (
     Tokens,
 )
 from redraft.data.example import Example
+from redraft.data.filed import FiledExamples, pick
 from redraft.data.sequences import bucket
 from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
 from redraft.editing.syntax import AUTO, find_syntax
@@ -30,6 +31,7 @@ from redraft.training.augmentation import (
     shared_numbers,
 )
 from redraft.training.checkpoint import Checkpoint, fingerprint
+from redraft.training.epoch import counted, epoch_rows
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 from redraft.training.prototypes import PrototypeSource
 from redraft.training.workers import ALONE, Workers
@@ -192,20 +194,27 @@ class EditorTask(Task):
         self.prototypes = prototypes
         self.augmentation = augmentation
         self.judge = judge
-        self.tokens = {each.identity: editor.numbering.tokenize(each) for each in examples}
-        self.numbers = sorted(set().union(*map(shared_numbers, self.tokens.values())))
+        self.tokens: dict[str, Tokens] = {}
+        known = counted(examples)
+        # of many examples those of an epoch alone are kept
+        is_many = isinstance(examples, FiledExamples)
+        tokenize = editor.numbering.tokenize if is_many else self._tokens
+        self.numbers = sorted({each for one in known for each in shared_numbers(tokenize(one))})
         words = editor.numbering.vocabulary
         counts = dict(zip(words.tokens, words.counts, strict=True))
-        self.rare = rare_words(counts, len(examples))
+        self.rare = rare_words(counts, len(known))
         self.rows: list[EditNumbers] = []
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
         """New prototypes, and batches alike in the lengths of outputs, inputs and prototypes."""
-        drawn = self.prototypes.draw(range(len(self.examples)), seed=seed)
+        rows = epoch_rows(self.examples, seed=seed)
+        if len(rows) < len(self.examples):
+            self.tokens.clear()
+        drawn = self.prototypes.draw(rows, seed=seed)
         chance = random.Random(seed)
         self.rows = [
             self._edit_example(example, found, chance)
-            for example, found in zip(self.examples, drawn, strict=True)
+            for example, found in zip(pick(self.examples, rows), drawn, strict=True)
         ]
         fields = len(self.editor.numbering.fields)
         lengths = [
@@ -217,6 +226,10 @@ class EditorTask(Task):
             for row in self.rows
         ]
         return bucket(lengths, batch_size, seed=seed)
+
+    def epoch_steps(self, batch_size: int) -> int:
+        """How many batches an epoch has; no prototype is searched for it."""
+        return math.ceil(len(epoch_rows(self.examples, seed=0)) / batch_size)
 
     def _edit_example(
         self, example: Example, prototypes: Sequence[Example], chance: random.Random
@@ -298,13 +311,14 @@ def _task(
 ) -> EditorTask:
     """An editor that has learned nothing yet, and what it is to learn."""
     project = config.prototypes.project
-    numbering = EditNumbering.learn(examples, config.numbering, project=project)
+    known = counted(examples)
+    numbering = EditNumbering.learn(known, config.numbering, project=project)
     decoding = config.decoding
     if not decoding.max_length:
-        longest = max(len(numbering.tokenize_output(example.y)) for example in examples)
+        longest = max(len(numbering.tokenize_output(example.y)) for example in known)
         decoding = replace(decoding, max_length=min(longest * 5 // 4 + 10, LONGEST_OUTPUT))
     if decoding.syntax == AUTO:
-        decoding = replace(decoding, syntax=find_syntax([example.y for example in examples]))
+        decoding = replace(decoding, syntax=find_syntax([example.y for example in known]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)  # initial weights; the steps seed themselves
         editor = NeuralEditor.build(numbering, config.network, decoding)

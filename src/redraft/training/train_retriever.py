@@ -7,12 +7,14 @@ from pathlib import Path
 import torch
 
 from redraft.data.example import Example, input_text
+from redraft.data.filed import pick
 from redraft.data.numbering import Numbering, NumberingConfig
 from redraft.data.sequences import Sequences, bucket
 from redraft.models import vmf
 from redraft.models.noisy_autoencoder import AutoencoderConfig, NoisyAutoencoder
 from redraft.retrieval.encoder import DirectionEncoder, stack_fields
 from redraft.training.checkpoint import Checkpoint, fingerprint
+from redraft.training.epoch import counted, epoch_rows
 from redraft.training.loop import Observer, StepLoss, Task, TrainingConfig, train
 from redraft.training.workers import ALONE, Workers
 
@@ -105,19 +107,30 @@ class RetrieverTask(Task):
     ) -> None:
         self.network = network
         self.encoder = encoder
+        self.examples = examples
+        self.target = target
         self.judge = judge
-        self.fields = [encoder.numbers(example.x) for example in examples]
-        self.targets = [
-            encoder.numbering.target(target(each), longest=LONGEST_TARGET) for each in examples
-        ]
+        self._number(epoch_rows(examples, seed=0))
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
         """Batches alike in the length of the target and of the input."""
+        rows = epoch_rows(self.examples, seed=seed)
+        if rows != self.rows:
+            self._number(rows)
         lengths = [
             (len(target), sum(map(len, fields)))
             for target, fields in zip(self.targets, self.fields, strict=True)
         ]
         return bucket(lengths, batch_size, seed=seed)
+
+    def _number(self, rows: Sequence[int]) -> None:
+        """Have ready what an epoch over these rows needs."""
+        numbering, known = self.encoder.numbering, pick(self.examples, rows)
+        self.rows = rows
+        self.fields = [self.encoder.numbers(each.x) for each in known]
+        self.targets = [
+            numbering.target(self.target(each), longest=LONGEST_TARGET) for each in known
+        ]
 
     def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
         """Minus the log-likelihood a token; the bound is that of the paper, an example."""
@@ -156,7 +169,7 @@ def train_encoder(
 ) -> DirectionEncoder:
     """A direction encoder of these examples; goes on from the folder if it was begun there."""
     device = device or torch.device("cpu")
-    texts = (text for each in examples for text in (input_text(each.x), target(each)))
+    texts = (text for each in counted(examples) for text in (input_text(each.x), target(each)))
     numbering = Numbering.learn(texts, config.numbering)
     fields = list(examples[0].x)
     with torch.random.fork_rng(devices=[]):

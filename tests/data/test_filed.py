@@ -1,0 +1,154 @@
+"""Examples in a file are a sequence like the list of the same examples."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redraft.data import filed
+from redraft.data.example import Example
+from redraft.data.filed import (
+    IDENTITIES,
+    LINES,
+    OFFSETS,
+    ExampleFile,
+    FiledExamples,
+    chunks,
+    file_examples,
+    gather,
+    identities,
+    pick,
+)
+from redraft.errors import ModelError
+
+examples = st.lists(
+    st.builds(
+        Example,
+        st.dictionaries(st.sampled_from(["name", "text"]), st.text(), min_size=1),
+        st.text(st.characters()),
+        st.dictionaries(st.sampled_from(["file", "line"]), st.integers() | st.text()),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three examples are many, and two are in memory at once."""
+    monkeypatch.setattr(filed, "MANY", 3)
+    monkeypatch.setattr(filed, "CHUNK", 2)
+
+
+def some(count: int) -> list[Example]:
+    return [Example({"text": f"x{at}"}, f"y{at}", {"at": at}) for at in range(count)]
+
+
+def opened(folder: Path) -> FiledExamples:
+    return FiledExamples(ExampleFile(folder / LINES, folder / OFFSETS, folder / IDENTITIES))
+
+
+@given(examples, st.data())
+@settings(max_examples=50, deadline=None)
+def test_a_file_is_the_sequence_of_its_examples(known: list[Example], data: st.DataObject) -> None:
+    with TemporaryDirectory() as folder:
+        held = file_examples([known], Path(folder) / "held")
+        assert len(held) == len(known)
+        assert list(held) == known
+        assert [held[row] for row in range(-len(known), len(known))] == known * 2
+        assert list(held[1:-1]) == known[1:-1]
+        assert list(held[::-2]) == known[::-2]
+        assert [each for part in chunks(held) for each in part] == known
+        assert list(identities(held)) == [each.identity for each in known]
+        rows = data.draw(st.lists(st.integers(0, len(known) - 1)))
+        assert list(pick(held, rows)) == [known[row] for row in rows]
+
+
+@given(examples, examples, st.data())
+@settings(max_examples=50, deadline=None)
+def test_exchanging_is_that_of_a_list(
+    known: list[Example], added: list[Example], data: st.DataObject
+) -> None:
+    gone = data.draw(st.sets(st.integers(0, len(known) - 1)))
+    expected = [each for row, each in enumerate(known) if row not in gone]
+    with TemporaryDirectory() as folder:
+        held = file_examples([known], Path(folder) / "held")
+        assert list(held.exchanged(sorted(gone), added)) == expected + added
+        assert list(held.exchanged(sorted(gone), [])) == expected
+        apart = file_examples([added], Path(folder) / "apart")
+        assert list(held.exchanged(sorted(gone), apart)) == expected + added
+
+
+@given(examples)
+@settings(max_examples=30, deadline=None)
+def test_what_is_saved_is_what_is_opened(known: list[Example]) -> None:
+    with TemporaryDirectory() as folder:
+        held = file_examples([known], Path(folder) / "held")
+        for name, part in (("whole", held), ("part", held[::2])):
+            (Path(folder) / name).mkdir()
+            part.save(Path(folder) / name)
+        assert list(opened(Path(folder) / "whole")) == known
+        assert list(opened(Path(folder) / "part")) == known[::2]
+
+
+def test_few_examples_stay_in_memory_and_many_go_to_the_file(tmp_path: Path) -> None:
+    assert gather(iter(some(2)), tmp_path / "few") == some(2)
+    assert not (tmp_path / "few").exists()
+    many = gather(iter(some(5)), tmp_path / "many")
+    assert isinstance(many, FiledExamples)
+    assert list(many) == some(5)
+
+
+def test_a_part_that_is_few_is_a_list(tmp_path: Path) -> None:
+    held = file_examples([some(5)], tmp_path / "held")
+    assert isinstance(held.picked([4, 1]), FiledExamples)
+    assert held.picked([4]) == [some(5)[4]]
+
+
+def test_duplicates_share_an_identity(tmp_path: Path) -> None:
+    twice = [*some(4), *some(2)]
+    held = file_examples([twice], tmp_path / "held")
+    assert held.with_identity(twice[1].identity) == [1, 5]
+    assert held[1:].with_identity(twice[1].identity) == [0, 4]
+    assert held.with_identity("00" * 16) == []
+
+
+def test_files_are_removed_with_the_last_use_of_them(tmp_path: Path) -> None:
+    held = file_examples([some(4)], tmp_path / "held")
+    more = held.exchanged([0], some(1))
+    assert isinstance(more, FiledExamples)
+    assert more.folder.parent == held.folder
+    del held
+    assert not (tmp_path / "held").exists()
+    # it goes on being read, though its name is gone, and can be saved
+    assert list(more) == [*some(4)[1:], *some(1)]
+    (tmp_path / "saved").mkdir()
+    more.save(tmp_path / "saved")
+    assert list(opened(tmp_path / "saved")) == list(more)
+
+
+@pytest.mark.parametrize("name", [LINES, OFFSETS, IDENTITIES])
+def test_a_truncated_file_is_refused(tmp_path: Path, name: str) -> None:
+    file_examples([some(4)], tmp_path / "held")[:].save(tmp_path)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()  # the lines may be another name of the same file
+    (tmp_path / name).write_bytes(whole[:-1])
+    with pytest.raises(ModelError, match=r"examples\.jsonl: (truncated|damaged).* again"):
+        opened(tmp_path)
+
+
+def test_a_line_that_is_no_example_is_named(tmp_path: Path) -> None:
+    file_examples([some(4)], tmp_path / "held")[:].save(tmp_path)
+    lines = (tmp_path / LINES).read_bytes().splitlines(keepends=True)
+    (tmp_path / LINES).unlink()
+    (tmp_path / LINES).write_bytes(b"".join([*lines[:2], b"?" * len(lines[2]), lines[3]]))
+    with pytest.raises(ModelError, match=r"examples\.jsonl:3: not an example"):
+        opened(tmp_path)[2]
+
+
+def test_rows_are_numbers_of_any_kind(tmp_path: Path) -> None:
+    held = file_examples([some(5)], tmp_path / "held")
+    assert held[int(np.int64(2))] == held[np.int64(2)] == some(5)[2]  # type: ignore[call-overload]

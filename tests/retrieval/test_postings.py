@@ -1,0 +1,106 @@
+"""BM25 by postings gives what the library in memory gives, to the last bit."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redraft.artifact import open_artifact, write_artifact
+from redraft.data import filed
+from redraft.data.example import Example
+from redraft.data.filed import FiledExamples, file_examples
+from redraft.errors import ModelError
+from redraft.retrieval import postings_builder
+from redraft.retrieval.lexical import Bm25Retriever
+from redraft.retrieval.neighbours import Neighbours
+from redraft.retrieval.postings import Postings
+
+WORDS = ("draw", "a", "card", "deal", "damage", "rare1", "rare2", "rare3")
+
+sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9)
+texts = st.lists(sentences, min_size=1, max_size=40)
+
+
+@pytest.fixture(autouse=True)
+def one_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filed, "MANY", 1)
+    monkeypatch.setattr(filed, "CHUNK", 5)
+    monkeypatch.setattr(postings_builder, "_COPIED", 7)
+
+
+def build(sentences: Sequence[Sequence[str]]) -> list[Example]:
+    return [Example({"text": " ".join(text)}, f"y{at}") for at, text in enumerate(sentences)]
+
+
+def filed_retriever(examples: Sequence[Example], folder: str | Path) -> Bm25Retriever:
+    found = Bm25Retriever.build(file_examples([examples], Path(folder) / "held"))
+    assert isinstance(found.scorer, Postings)
+    return found
+
+
+def assert_same(left: Neighbours, right: Neighbours) -> None:
+    assert left.rows.tolist() == right.rows.tolist()
+    assert left.distances.tolist() == right.distances.tolist()
+
+
+@given(texts, sentences, st.integers(1, 45), st.randoms())
+@settings(max_examples=200, deadline=None)
+def test_the_nearest_are_those_of_the_library(
+    known: list[list[str]], query: list[str], k: int, chance: object
+) -> None:
+    examples = build(known)
+    mask = np.array([chance.random() < 0.7 for _ in known])  # type: ignore[attr-defined]
+    asked = [{"text": " ".join(query)}, {"text": "nothing known"}]
+    with TemporaryDirectory() as folder:
+        held, plain = filed_retriever(examples, folder), Bm25Retriever.build(examples)
+        for allowed in (None, mask):
+            expected = plain.search(asked, k, allowed=allowed)
+            assert_same(held.search(asked, k, allowed=allowed), expected)
+        assert held.scores([query]).tolist() == plain.scores([query]).tolist()
+
+
+@given(texts, texts, sentences, st.data())
+@settings(max_examples=60, deadline=None)
+def test_exchanged_postings_are_those_built_anew(
+    known: list[list[str]], added: list[list[str]], query: list[str], data: st.DataObject
+) -> None:
+    examples, more = build(known), build(added)
+    gone = sorted(data.draw(st.sets(st.integers(0, len(known) - 1))))
+    kept = [each for row, each in enumerate(examples) if row not in gone]
+    with TemporaryDirectory() as folder:
+        changed = filed_retriever(examples, folder).replace(gone, more)
+        assert isinstance(changed.examples, FiledExamples)
+        assert list(changed.examples) == [*kept, *more]
+        expected = Bm25Retriever.build([*kept, *more])
+        asked = [{"text": " ".join(query)}]
+        assert_same(changed.search(asked, 20), expected.search(asked, 20))
+
+
+def test_many_rows_and_long_lists_are_pruned_without_a_loss(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    frequent = [f"w{at}" for at in range(30)]
+    known = [
+        [*chance.choice(frequent, size=chance.integers(3, 12)), f"rare{chance.integers(400)}"]
+        for _ in range(3000)
+    ]
+    examples = build(known)
+    held, plain = filed_retriever(examples, tmp_path), Bm25Retriever.build(examples)
+    asked = [examples[row].x for row in range(0, 3000, 60)]
+    assert_same(held.search(asked, 7), plain.search(asked, 7))
+
+
+def test_saved_postings_are_found_again_and_others_refused(tmp_path: Path) -> None:
+    examples = build([["draw", "a", "card"], ["deal", "damage"], ["draw"]])
+    held = filed_retriever(examples, tmp_path)
+    with write_artifact(tmp_path / "model") as staging:
+        held.save(staging)
+    artifact = open_artifact(tmp_path / "model")
+    loaded = Bm25Retriever.load(artifact, held.examples)
+    asked = [{"text": "draw damage"}]
+    assert_same(loaded.search(asked, 3), held.search(asked, 3))
+    with pytest.raises(ModelError, match="postings do not fit"):
+        Bm25Retriever.load(artifact, held.examples[:2])
