@@ -29,6 +29,8 @@ from redraft.data.example import input_text
 from redraft.data.filed import FiledExamples, chunks, gather, scratch
 from redraft.data.numbering import Numbering
 from redraft.data.pairs import read_numbered
+from redraft.data.python_functions import as_source, mine_content
+from redraft.data.rows import BadRow
 from redraft.fitting import FitOptions
 from redraft.models.noisy_autoencoder import FieldsEncoder
 from redraft.retrieval.compressed import CompressedIndex, index_of_file
@@ -54,6 +56,9 @@ SETTINGS: dict[str, Any] = {
     "editor": {"training": {"steps": 20, "evaluate_every": 20}, "decoding": {"max_length": 40}},
 }
 KEYS = ("pairs", "retriever", "stage")
+MODULE = 100
+"""Functions of a file that is mined."""
+
 RESULTS = Path(__file__).parent / "scale.json"
 
 Figures = dict[str, Any]
@@ -195,7 +200,22 @@ def add(folder: Path, retriever: str) -> Figures:
     return figures
 
 
+def mine(folder: Path, _: str) -> Figures:
+    """The functions in files, mined as `redraft mine` does; making and reading are not timed."""
+    coming, found, seconds = islice(pairs(), int(folder.name)), 0, 0.0
+    while part := list(islice(coming, MODULE)):
+        text = "\n\n".join(as_source(each.x, each.y) for each in part)
+        started = time.perf_counter()
+        mined = mine_content(text.encode(), name="made/up.py", package="made")
+        seconds += time.perf_counter() - started
+        if isinstance(mined, BadRow):
+            raise RuntimeError(str(mined))
+        found += len(mined)
+    return {"seconds": round(seconds, 3), "functions": found}
+
+
 STAGES: dict[str, Callable[[Path, str], Figures]] = {
+    "mine": mine,
     "fit": fit,
     "index": index,
     "predict": predict,
@@ -221,6 +241,8 @@ def run(sizes: list[int]) -> Iterator[Figures]:
             folder = Path(base) / str(size)
             folder.mkdir()
             write_parquet(folder / "pairs.parquet", size)
+            figures = measured("mine", folder, "none")
+            yield {"pairs": size, "retriever": "none", "stage": "mine", **figures}
             for retriever in RETRIEVERS:
                 for stage in ("fit", "index", "predict"):
                     figures = measured(stage, folder, retriever)

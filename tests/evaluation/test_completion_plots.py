@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.evaluation.completion_plots import Estimate, completion_plot, distance_plot, spread
+from redraft.evaluation.completion_plots import (
+    Estimate,
+    completion_plot,
+    distance_plot,
+    growth_plot,
+    spread,
+)
 
 NAMES = ("retrieve+edit", "seq2seq + suffix", "seq2seq + cache", "decoder-only", "seq2seq", "task")
 ALIKE = {
@@ -100,7 +106,24 @@ def test_means_by_distance_are_those_of_the_bin_and_clusters_widen_them() -> Non
     assert not any(hint.endswith("(1.00 – 3.00)") for hint in hints[0])
 
 
+def test_growth_is_drawn_in_powers_of_ten_and_equal_factors_are_equal_steps() -> None:
+    figures = {"read": {10_000: 0.5, 100_000: 5.0, 1_000_000: 50.0}, "embed": {10_000: 2_000.0}}
+    picture = growth_plot(figures, title="pairs", metric="seconds")
+    written = texts(picture)
+    assert {"10,000", "100,000", "1,000,000", "0.1", "10"} <= set(written)
+    assert {"50.0 read", "2,000 embed"} <= set(written)
+    root = ElementTree.fromstring(picture)
+    assert not [each for each in root.iter(f"{SVG}path") if each.get("class") == "whisker"]
+    lines = [each.attrib["points"] for each in root.iter(f"{SVG}polyline")]
+    heights = [float(point.split(",")[1]) for point in lines[-1].split()]
+    first, second = (after - before for before, after in itertools.pairwise(heights))
+    assert first == pytest.approx(second, abs=0.2)
+    assert first < 0
+
+
 def test_what_cannot_be_plotted_is_refused() -> None:
+    with pytest.raises(ValueError, match="seconds: powers of ten need figures above 0, got 0"):
+        growth_plot({"read": {10: 0.0}}, title="pairs", metric="seconds")
     with pytest.raises(ValueError, match="no example has a distance"):
         distance_plot([float("nan")], {"a": [1.0]}, metric="m")
     with pytest.raises(ValueError, match="a has 1 values for 2 distances"):

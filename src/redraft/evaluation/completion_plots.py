@@ -1,4 +1,4 @@
-"""Systems side by side as SVG: completion lengths by list size, any metric by distance.
+"""Lines side by side as SVG: completion lengths by list size, any metric by distance or by size.
 
 Each plot is one file that loads nothing, for a page or a README, in light and in dark. The
 colours are those of the report. Knows estimates and pixels; knows no model and no report.
@@ -96,6 +96,19 @@ def distance_plot(
     return _Chart(estimates, axis, metric).draw()
 
 
+def growth_plot(figures: Mapping[str, Mapping[int, float]], *, title: str, metric: str) -> str:
+    """A line for each figure over sizes that are powers of ten apart, both axes in such powers."""
+    sizes = sorted({size for own in figures.values() for size in own})
+    places = {size: at for at, size in enumerate(sizes)}
+    points = {
+        name: {places[size]: Estimate(value, value, value) for size, value in own.items()}
+        for name, own in figures.items()
+    }
+    marks = {float(at): f"{size:,}" for size, at in places.items()}
+    names = {at: f"{size:,}" for size, at in places.items()}
+    return _PowersChart(points, _Axis(title, marks, names), metric).draw()
+
+
 @dataclass(frozen=True)
 class _Axis:
     """The axis below: its title, its marks, what the points' places are called, notes on them."""
@@ -162,7 +175,7 @@ class _Chart:
     def _axes(self) -> list[str]:
         parts = [f'<text class="ink" x="{self.left - 36}" y="24">{escape(self.metric)}</text>']
         for level in self.levels:
-            y, name = self._y(level), f"{level:g}".replace("-", "−")
+            y, name = self._y(level), _level(level)
             parts.append(f'<path class="grid" d="M{self.left} {y:.1f}H{self.right:.1f}"/>')
             parts.append(
                 f'<text class="muted end" x="{self.left - 10}" y="{y + 5:.1f}">{name}</text>'
@@ -191,11 +204,10 @@ class _Chart:
             parts.append(f'<g class="{_classes(number)}"><polyline points="{line}"/>')
             for at, (x, each) in zip(sorted(estimates), points, strict=True):
                 low, high = self._y(each.low), self._y(each.high)
-                hint = (
-                    f"{name}, {self.axis.names[at]}: {_number(each.mean)} "
-                    f"({_number(each.low)} – {_number(each.high)})"
-                )
-                parts.append(f'<path class="whisker" d="M{x:.1f} {low:.1f}V{high:.1f}"/>')
+                hint = f"{name}, {self.axis.names[at]}: {_number(each.mean)}"
+                if each.low < each.high:
+                    hint += f" ({_number(each.low)} – {_number(each.high)})"
+                    parts.append(f'<path class="whisker" d="M{x:.1f} {low:.1f}V{high:.1f}"/>')
                 parts.append(_mark(number, x, self._y(each.mean), hint))
             parts.append("</g>")
         return parts
@@ -217,6 +229,25 @@ class _Chart:
                 f'{_mark(number, x, y)}<text x="{x + 12:.1f}" y="{y + 5:.1f}">{text}</text></g>',
             ]
         return parts
+
+
+class _PowersChart(_Chart):
+    """The same with powers of ten at the side, for figures above nothing."""
+
+    def __init__(
+        self, systems: Mapping[str, Mapping[int, Estimate]], axis: _Axis, metric: str
+    ) -> None:
+        super().__init__(systems, axis, metric)
+        every = [each.mean for estimates in systems.values() for each in estimates.values()]
+        if min(every) <= 0:
+            raise ValueError(f"{metric}: powers of ten need figures above 0, got {min(every):g}")
+        first, last = math.floor(math.log10(min(every))), math.ceil(math.log10(max(every)))
+        self.levels = [10.0**power for power in range(first, max(last, first + 1) + 1)]
+
+    def _y(self, value: float) -> float:
+        low, high = math.log10(self.levels[0]), math.log10(self.levels[-1])
+        share = (math.log10(value) - low) / (high - low)
+        return self.bottom - share * (self.bottom - self.top)
 
 
 def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
@@ -244,9 +275,14 @@ def _levels(low: float, high: float) -> list[float]:
     return [round(at * step, 12) for at in range(first, max(last, first + 1) + 1)]
 
 
+def _level(value: float) -> str:
+    return (f"{value:,.0f}" if value >= 1000 else f"{value:g}").replace("-", "−")
+
+
 def _number(value: float) -> str:
     """A value to three digits or so."""
-    return f"{value:.{1 if abs(value) >= 10 else 2}f}".replace("-", "−")
+    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
+    return f"{value:,.{digits}f}".replace("-", "−")
 
 
 def _classes(number: int) -> str:
