@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,11 @@ def ray_nodes(count: int) -> Iterator[RayNodes]:
 
 def tasks_of(node: Any) -> int:
     """How many of a node's workers have a shard in hand, by the titles that Ray gives them."""
-    raylet = node.all_processes["raylet"][0].process.pid
-    titles = ["".join(each.cmdline()) for each in psutil.Process(raylet).children(recursive=True)]
+    raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
+    titles = []
+    for process in raylet.children(recursive=True):
+        with suppress(psutil.Error):  # it may just have ended
+            titles.append("".join(process.cmdline()))
     return sum("do_shard" in title or "_map_task" in title for title in titles)
 
 
