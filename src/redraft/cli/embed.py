@@ -15,7 +15,7 @@ def command(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT...",
+            metavar="INPUT",
             help="JSON lines (rows with x) or Parquet (columns x, or x.NAME): files, folders of "
             "them, patterns, or addresses such as s3://bucket/pairs/*.parquet.",
             show_default=False,
