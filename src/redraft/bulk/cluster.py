@@ -24,7 +24,10 @@ ANY = "auto"
 LOCAL = "local"
 ADDRESS = re.compile(rf"{ANY}|{LOCAL}|[^\s/:]+:\d+")
 PATIENCE = 10
-"""Seconds within which a cluster must take a connection, and a driver must end."""
+"""Seconds within which a cluster must take a connection."""
+
+LEAVING = 30
+"""Seconds within which a driver must leave; one that has just begun first gets its cluster up."""
 
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -128,7 +131,7 @@ def _end(driver: "subprocess.Popen[bytes]") -> None:
     with suppress(BrokenPipeError):
         driver.stdin.close()
     try:
-        driver.wait(PATIENCE)
+        driver.wait(LEAVING)
     except subprocess.TimeoutExpired:
         driver.kill()
         driver.wait()
