@@ -129,7 +129,7 @@ def growth_table(unit: str, figures: Mapping[str, Growth], sizes: Sequence[int])
 
 
 def _shown(value: float) -> str:
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    digits = 0 if value >= 100 or isinstance(value, int) else 1 if value >= 10 else 2
     return f"{value:,.{digits}f}"
 
 
