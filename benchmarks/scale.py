@@ -236,7 +236,7 @@ def measured(stage: str, folder: Path, retriever: str) -> Figures:
 
 def run(sizes: list[int]) -> Iterator[Figures]:
     """The figures of each size, retriever and stage."""
-    with TemporaryDirectory(dir=os.environ.get("SCALE_FOLDER")) as base:
+    with TemporaryDirectory() as base:
         for size in sizes:
             folder = Path(base) / str(size)
             folder.mkdir()
