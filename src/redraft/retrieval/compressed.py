@@ -216,10 +216,9 @@ def tune(file: VectorFile, structure: Any) -> Recall:
         is_most = effort >= structure.nlist and compared >= _MOST_COMPARED
         if recall.at_10 >= WANTED_RECALL or is_most:
             return recall
-        if effort >= structure.nlist or (
-            recall.at_10 - before < _WORTH and compared < _MOST_COMPARED
-        ):
-            compared *= 4
+        is_spent = effort >= structure.nlist or recall.at_10 - before < _WORTH
+        if is_spent and compared < _MOST_COMPARED:
+            # what was reached with less effort may be enough now
+            effort, compared, before = max(1, effort // 8), 4 * compared, 0.0
         else:
-            effort *= 2
-        before = recall.at_10
+            effort, before = 2 * effort, recall.at_10
