@@ -1,6 +1,7 @@
 """Many examples, which are kept in files, are answered as they are from memory."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -61,6 +62,8 @@ def test_every_verb_gives_what_it_gives_in_memory(
         held = RetrieveAndEdit.load(model).retriever.examples
         assert isinstance(held, FiledExamples) == (many == 12)
         seen = [json.loads(fitted.stdout) | {"model": "", "bytes": 0}, answers(model)]
+        run("evaluate", model, pairs, "-o", tmp_path / f"report-{many}")
+        seen.append((tmp_path / f"report-{many}" / "scores.json").read_text())
         run("add", model, more)
         seen += [answers(model), [each.to_json() for each in examples(model)]]
         run("remove", model, "--where", "initial=N")
@@ -129,6 +132,19 @@ def test_an_editor_of_many_projects_is_trained_on_some_of_them(
     assert len(model.retriever.examples) == len(NAMES)
     assert any("6 of whole projects are trained on" in each for each in told)
     assert all(model.predict(ASKED))
+
+
+def test_a_model_whose_folder_is_gone_answers_and_is_changed_in_memory(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filed, "MANY", 12)
+    run("fit", pairs, "-o", tmp_path / "model", "--editor", "verbatim")
+    loaded = RetrieveAndEdit.load(tmp_path / "model")
+    shutil.rmtree(tmp_path / "model")
+    added = loaded.retriever.add([greeting("Nobody")])
+    assert added.retrieve(ASKED[1:2])[0][0].example == greeting("Nobody")
+    RetrieveAndEdit(added, loaded.editor).save(tmp_path / "again")
+    assert len(examples(tmp_path / "again")) == len(NAMES) + 1
 
 
 def test_a_split_of_many_is_that_of_few(

@@ -78,7 +78,8 @@ def evaluate(
         batch = examples[start : start + _BATCH]
         exclude = batch if leave_out else None
         predictions += model.predict([example.x for example in batch], exclude=exclude)
-    train_outputs = {example.y for example in model.retriever.examples}
+    asked = {example.y for example in examples}
+    train_outputs = asked.intersection(example.y for example in model.retriever.examples)
     with working("scoring"):
         return Evaluation.of(examples, predictions, train_outputs=train_outputs)
 

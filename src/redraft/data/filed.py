@@ -181,7 +181,9 @@ def scratch(folder: Path) -> Path:
     """A new folder for files that are derived from those of this one."""
     # beside one that was made so itself: that may be removed before this one
     base = folder.parent if folder.name.startswith(_SCRATCH) else folder
-    return Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=base))
+    # a model that may only be read, or whose folder is gone, can still be changed in memory
+    place = base if os.access(base, os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=place))
 
 
 def remove_with(owner: object, folder: Path) -> None:

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
 from redraft.data.example import Example
+from redraft.data.filed import FiledExamples, file_examples
 from redraft.evaluation.bleu import bleu_paper, bleu_yin, yin_tokens
 from redraft.retrieval.lexical import LexicalRetriever
 from redraft.retrieval.prototype import Prototype
@@ -70,7 +73,10 @@ def oracle_prototypes(
     candidates: Sequence[Example], examples: Sequence[Example], *, leave_out: bool = False
 ) -> list[Prototype | None]:
     """The best prototype of each example, found with its true output: the ceiling of retrieval."""
-    by_output = LexicalRetriever.build([Example({"y": each.y}, each.y) for each in candidates])
+    outputs = (Example({"y": each.y}, each.y) for each in candidates)
+    is_many = isinstance(candidates, FiledExamples)
+    known = file_examples([outputs], Path(mkdtemp())) if is_many else list(outputs)
+    by_output = LexicalRetriever.build(known)
     found: list[Prototype | None] = []
     for example in examples:
         similar = by_output.retrieve(
