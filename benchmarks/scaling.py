@@ -200,12 +200,17 @@ def plots(scale: Scale) -> dict[str, str]:
     }
     return {
         name: growth_plot(
-            {what: growth for what, growth in figures.items() if growth},
+            {what: found for what, growth in figures.items() if (found := _above_nothing(growth))},
             title="pairs",
             metric=metric,
         )
         for name, (figures, metric) in drawn.items()
     }
+
+
+def _above_nothing(growth: Growth) -> Growth:
+    """Without the sizes at which there is nothing to do, which powers of ten have no place for."""
+    return {size: value for size, value in growth.items() if value > 0}
 
 
 def tables(figures: Figures) -> dict[str, str]:
