@@ -84,9 +84,8 @@ class PostingsBuilder:
     def finish(self) -> Postings:
         """The postings of all rows, in the folder; the builder is of no more use."""
         lengths = np.frombuffer(self._lengths, np.uint32)
-        # as the library in memory computes them: in 64 bits, kept in 32
         mean = float(lengths.mean()) if self._count else 1.0
-        weights = K1 * ((1 - B) + B * lengths / mean)
+        weights = K1 * ((1 - B) + B * lengths.astype(np.float64) / mean)
         terms: list[NDArray[np.uint64]] = []
         frequencies: list[Ids] = []
         bounds: list[NDArray[np.float32]] = []
@@ -101,10 +100,7 @@ class PostingsBuilder:
                 held, begins, frequency = np.unique(
                     records["term"], return_index=True, return_counts=True
                 )
-                rarity = np.log(1 + (len(lengths) - frequency + 0.5) / (frequency + 0.5))
-                count = records["count"].astype(np.float32)
-                share = count / (weights[records["row"]] + count)
-                scored = (np.repeat(rarity.astype(np.float32), frequency) * share).astype("<f4")
+                scored = _scored(records, frequency, weights)
                 rows(records["row"])
                 counts(records["count"])
                 scores(scored)
@@ -121,3 +117,11 @@ class PostingsBuilder:
 
     def _save(self, name: str, values: NDArray[np.generic]) -> None:
         np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
+
+
+def _scored(records: Records, frequency: Ids, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    """What each record scores, as the library in memory computes it: in 64 bits, kept in 32."""
+    rarity = np.log(1 + (len(weights) - frequency + 0.5) / (frequency + 0.5))
+    count = records["count"].astype(np.float32)
+    share = count / (weights[records["row"]] + count)
+    return np.asarray(np.repeat(rarity.astype(np.float32), frequency) * share, np.float32)
