@@ -86,18 +86,16 @@ class Scale:
         }
 
     def answers(self) -> dict[str, Growth]:
-        """Milliseconds of a question."""
+        """Milliseconds of a question, and of pairs that are added."""
         return {
             "nearest ten, BM25": self.growth("predict", "bm25", "retrieve_ms"),
             "nearest ten, learned": self.growth("predict", "task", "retrieve_ms"),
-            "suggestion while typing, BM25": self.growth("complete", "bm25", "completion_ms"),
-            "suggestion while typing, learned": self.growth("complete", "task", "completion_ms"),
-            "first suggestion of a function, BM25": self.growth(
-                "complete", "bm25", "first_completion_ms"
-            ),
-            "first suggestion of a function, learned": self.growth(
-                "complete", "task", "first_completion_ms"
-            ),
+            "suggestion, BM25": self.growth("complete", "bm25", "completion_ms"),
+            "suggestion, learned": self.growth("complete", "task", "completion_ms"),
+            "first suggestion, BM25": self.growth("complete", "bm25", "first_completion_ms"),
+            "first suggestion, learned": self.growth("complete", "task", "first_completion_ms"),
+            "100 pairs added, BM25": self.growth("add", "bm25", "seconds", times=1000),
+            "100 pairs added, learned": self.growth("add", "task", "seconds", times=1000),
         }
 
     def memory(self) -> dict[str, Growth]:
@@ -195,7 +193,7 @@ def plots(scale: Scale) -> dict[str, str]:
     """The pictures of the page, by their names."""
     drawn = {
         "costs": ({**scale.costs(), **scale.other_costs()}, "microseconds of one core a pair"),
-        "answers": (scale.answers(), "milliseconds a question"),
+        "answers": (scale.answers(), "milliseconds"),
         "memory": (scale.memory(), "most megabytes of a process"),
     }
     return {
@@ -220,7 +218,7 @@ def tables(figures: Figures) -> dict[str, str]:
         scale = Scale(figures["scale"]["figures"])
         shown: dict[str, tuple[str, Callable[[], Mapping[str, Growth]]]] = {
             "costs": ("µs of one core a pair", lambda: {**scale.costs(), **scale.other_costs()}),
-            "answers": ("ms a question", scale.answers),
+            "answers": ("milliseconds", scale.answers),
             "memory": ("most MB of a process", scale.memory),
             "disk": ("bytes a pair", scale.disk),
         }

@@ -23,7 +23,6 @@ MOST_BINS = 6
 _WIDTH, _LEAST_HEIGHT = 760, 300
 _TEXT, _LETTER = 15, 0.6  # size, and the mean width of a letter in it
 _GAP = 23  # between the labels' lines
-_DODGE = 6  # between the whiskers of two systems at one place
 _COLOURS = 12
 _SHAPES = (
     '<circle r="4.5"/>',
@@ -122,6 +121,9 @@ class _Axis:
 class _Chart:
     """Lines with whiskers, each named at its end."""
 
+    dodge = 6
+    """Between the whiskers of two systems at one place."""
+
     def __init__(
         self,
         systems: Mapping[str, Mapping[int, Estimate]],
@@ -163,17 +165,17 @@ class _Chart:
     def _x(self, at: float, system: int = 0) -> float:
         """Where a mark is or, of systems from 1 on, the point beside it."""
         places = [*self.axis.marks]
-        room = 0 if self.axis.notes else _DODGE * (len(self.systems) - 1) / 2 + 14
+        room = 0 if self.axis.notes else self.dodge * (len(self.systems) - 1) / 2 + 14
         share = (at - places[0]) / (places[-1] - places[0]) if len(places) > 1 else 0.5
         middle = self.left + room + share * (self.right - self.left - 2 * room)
-        return middle + (_DODGE * (system - (len(self.systems) + 1) / 2) if system else 0)
+        return middle + (self.dodge * (system - (len(self.systems) + 1) / 2) if system else 0)
 
     def _y(self, value: float) -> float:
         low, high = self.levels[0], self.levels[-1]
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
 
     def _axes(self) -> list[str]:
-        parts = [f'<text class="ink" x="{self.left - 36}" y="24">{escape(self.metric)}</text>']
+        parts = [f'<text class="ink" x="16" y="24">{escape(self.metric)}</text>']
         for level in self.levels:
             y, name = self._y(level), _level(level)
             parts.append(f'<path class="grid" d="M{self.left} {y:.1f}H{self.right:.1f}"/>')
@@ -201,7 +203,7 @@ class _Chart:
         for number, (name, estimates) in reversed([*enumerate(self.systems.items(), 1)]):
             points = [(self._x(at, number), estimates[at]) for at in sorted(estimates)]
             line = " ".join(f"{x:.1f},{self._y(each.mean):.1f}" for x, each in points)
-            parts.append(f'<g class="{_classes(number)}"><polyline points="{line}"/>')
+            parts.append(f'<g class="{self._classes(number)}"><polyline points="{line}"/>')
             for at, (x, each) in zip(sorted(estimates), points, strict=True):
                 low, high = self._y(each.low), self._y(each.high)
                 hint = f"{name}, {self.axis.names[at]}: {_number(each.mean)}"
@@ -211,6 +213,9 @@ class _Chart:
                 parts.append(_mark(number, x, self._y(each.mean), hint))
             parts.append("</g>")
         return parts
+
+    def _classes(self, number: int) -> str:
+        return f"group-{(number - 1) % _COLOURS + 1}" + " first" * (number == 1)
 
     def _labels(self) -> list[str]:
         """The name of each system and its last mean, beside the end of its line."""
@@ -225,14 +230,16 @@ class _Chart:
             bend = f"M{start:.1f} {begin:.1f}H{self.right + 4:.1f}L{x - 12:.1f} {y:.1f}h3"
             text = f'<tspan class="mean">{_number(mean)}</tspan> {escape(name)}'
             parts += [
-                f'<g class="{_classes(number)}"><path class="leader" d="{bend}"/>',
+                f'<g class="{self._classes(number)}"><path class="leader" d="{bend}"/>',
                 f'{_mark(number, x, y)}<text x="{x + 12:.1f}" y="{y + 5:.1f}">{text}</text></g>',
             ]
         return parts
 
 
 class _PowersChart(_Chart):
-    """The same with powers of ten at the side, for figures above nothing."""
+    """The same with powers of ten at the side, for figures above nothing; none stands out."""
+
+    dodge = 0  # there are no whiskers that could hide one another
 
     def __init__(
         self, systems: Mapping[str, Mapping[int, Estimate]], axis: _Axis, metric: str
@@ -243,6 +250,10 @@ class _PowersChart(_Chart):
             raise ValueError(f"{metric}: powers of ten need figures above 0, got {min(every):g}")
         first, last = math.floor(math.log10(min(every))), math.ceil(math.log10(max(every)))
         self.levels = [10.0**power for power in range(first, max(last, first + 1) + 1)]
+        self.left = 26 + _LETTER * _TEXT * max(len(_level(level)) for level in self.levels)
+
+    def _classes(self, number: int) -> str:
+        return super()._classes(number + 1)
 
     def _y(self, value: float) -> float:
         low, high = math.log10(self.levels[0]), math.log10(self.levels[-1])
@@ -283,10 +294,6 @@ def _number(value: float) -> str:
     """A value to three digits or so."""
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f}".replace("-", "−")
-
-
-def _classes(number: int) -> str:
-    return f"group-{(number - 1) % _COLOURS + 1}" + " first" * (number == 1)
 
 
 def _mark(number: int, x: float, y: float, hint: str = "") -> str:
