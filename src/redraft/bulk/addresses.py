@@ -1,31 +1,38 @@
 """Files by their address: a path of this machine, or whatever fsspec reaches, such as s3://….
 
-A file is written whole: here under another name that is then changed, in an object store by one
-put. Knows no formats.
+A file is written whole: in an object store by one put, elsewhere under another name that is then
+changed. Knows no formats.
 """
 
 import fnmatch
 import os
-import socket
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any
 
-from redraft.errors import BulkError
+from redraft.errors import BulkError, RedraftError
 
 PARTIAL = ".partial"
+
+_HERE = ("file://", "local://")
+
+_WHOLE = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "oci", "memory"}
+"""Where what is put is there in full or not at all; a file of other systems grows."""
 
 
 def is_remote(address: str) -> bool:
     """Whether it is fsspec that must be asked."""
-    return "://" in address and not address.startswith("file://")
+    return "://" in address and not address.startswith(_HERE)
 
 
 def local(address: str) -> Path:
     """The path of a file of this machine, in full: a worker stands elsewhere."""
-    return Path(address.removeprefix("file://")).absolute()
+    for protocol in _HERE:
+        address = address.removeprefix(protocol)
+    return Path(address).absolute()
 
 
 def absolute(address: str) -> str:
@@ -67,8 +74,12 @@ def _find_remote(address: str) -> list[str]:
     else:
         return [address]
     first, chained, others = address.partition("::")
-    protocol = first.partition("://")[0]
-    full = (each if "://" in each else f"{protocol}://{each.lstrip('/')}" for each in paths)
+    first = first.rstrip("/")
+    # what stands before the path names the machine: sftp://host, hdfs://host:8020
+    head = first.removesuffix(path.rstrip("/"))
+    if head == first:
+        head, paths = f"{first.partition('://')[0]}://", [each.lstrip("/") for each in paths]
+    full = (each if "://" in each else head + each for each in paths)
     return [each + chained + others for each in full]
 
 
@@ -81,7 +92,7 @@ def opened(address: str) -> Iterator[IO[bytes]]:
             stream: Any = filesystem.open(path, "rb")
         else:
             stream = local(address).open("rb")
-    with _telling(address, (OSError,)), stream:
+    with _telling(address), stream:
         yield stream
 
 
@@ -114,27 +125,63 @@ def write_whole(address: str, content: bytes) -> None:
     """Write a file that is complete or absent, whoever is killed, and whoever else writes it."""
     with _telling(address, what="cannot be written"):
         if is_remote(address):
-            filesystem, path = _filesystem(address)
-            filesystem.pipe_file(path, content)
+            _write_remote(*_filesystem(address), content)
             return
         file = local(address)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # a name of its own: what was given up for lost may still be written
-        writer = f"{socket.gethostname()}-{os.getpid()}"
-        partial = file.with_name(f".{file.name}.{writer}{PARTIAL}")
+        partial = file.with_name(_partial(file.name))
         try:
-            partial.write_bytes(content)
+            with partial.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())  # a machine that dies must not leave the name alone
             partial.replace(file)
+        except FileNotFoundError:
+            # another that did the same job was done, and removed what it took for left behind
+            if not file.exists():
+                raise
         finally:
             partial.unlink(missing_ok=True)
 
 
+def _write_remote(filesystem: Any, path: str, content: bytes) -> None:
+    if _is_whole(filesystem):
+        filesystem.pipe_file(path, content)
+        return
+    folder, slash, name = path.rpartition("/")
+    partial = f"{folder}{slash}{_partial(name)}"
+    if folder:
+        filesystem.makedirs(folder, exist_ok=True)
+    try:
+        filesystem.pipe_file(partial, content)
+        filesystem.mv(partial, path)
+    except Exception:
+        if filesystem.exists(partial):
+            filesystem.rm_file(partial)
+        # some change no name to one that is there; it is, where another did the same job
+        if not filesystem.exists(path):
+            raise
+
+
+def _is_whole(filesystem: Any) -> bool:
+    protocol = filesystem.protocol
+    return not _WHOLE.isdisjoint([protocol] if isinstance(protocol, str) else protocol)
+
+
+def _partial(name: str) -> str:
+    """A name of its own: what was given up for lost may still be written."""
+    return f".{name}.{uuid.uuid4().hex}{PARTIAL}"
+
+
 def remove_partial(folder: str) -> None:
     """Remove what killed writers left."""
-    if is_remote(folder):
-        return
     for name in fnmatch.filter(names_in(folder), f"*{PARTIAL}"):
-        (local(folder) / name).unlink(missing_ok=True)
+        with _telling(folder, what="cannot be tidied up"):
+            if is_remote(folder):
+                filesystem, path = _filesystem(joined(folder, name))
+                filesystem.rm_file(path)
+            else:
+                (local(folder) / name).unlink(missing_ok=True)
 
 
 def _filesystem(address: str) -> tuple[Any, str]:
@@ -145,17 +192,23 @@ def _filesystem(address: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _telling(
-    address: str,
-    kinds: tuple[type[Exception], ...] = (OSError, ImportError, ValueError),
-    what: str = "cannot be read",
-) -> Iterator[None]:
+def _telling(address: str, what: str = "cannot be read") -> Iterator[None]:
     """What fsspec or the system says, in one line: among it which package is missing."""
     try:
         yield
+    except RedraftError:
+        raise
     except FileNotFoundError as error:
         raise BulkError(f"{address}: no such file; check the address") from error
-    except kinds as error:
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        told = f"{address}: {what} ({said.splitlines()[0]}); check the address"
-        raise BulkError(told) from error
+    except (OSError, ImportError, ValueError) as error:
+        raise _cannot(address, what, getattr(error, "strerror", None) or str(error)) from error
+    except Exception as error:
+        # each file system has errors of its own, such as for credentials that are missing
+        if not is_remote(address):
+            raise
+        raise _cannot(address, what, f"{type(error).__name__}: {error}") from error
+
+
+def _cannot(address: str, what: str, said: str) -> BulkError:
+    reason = next(iter(said.splitlines()), "") or "no reason is told"
+    return BulkError(f"{address}: {what} ({reason}); check the address")
