@@ -95,6 +95,25 @@ def test_other_bytes_have_another_digest(tmp_path: Path) -> None:
     assert cut_files([str(path)], 2).shards == before.shards
 
 
+def test_other_rows_of_parquet_have_another_digest_though_the_footer_is_the_same(
+    tmp_path: Path,
+) -> None:
+    path, digests = tmp_path / "rows.parquet", set()
+    for middle in ("b", "c"):
+        table = pyarrow.table({"x": ["a", middle, "z"]})
+        parquet.write_table(table, path, compression="none")
+        digests.add(cut_files([str(path)], 2).digest)
+    assert len(digests) == 2
+
+
+def test_the_output_of_a_job_is_no_input_of_it(tmp_path: Path) -> None:
+    for name in ("in", "out", "output"):
+        (tmp_path / name).mkdir()
+        lines_file(tmp_path / name / "rows.jsonl", 2)
+    inputs = cut_files([str(tmp_path / "*" / "*.jsonl")], 2, without=str(tmp_path / "out"))
+    assert [Path(row.file).parent.name for row in all_rows(inputs)] == ["in"] * 2 + ["output"] * 2
+
+
 def test_sources_are_shards_of_whole_files(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / f"{name}.py").write_text(f"{name} = 1\n")

@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redraft.bulk.addresses import absolute, joined, names_in, read_whole, remove_partial
+from redraft.bulk.addresses import (
+    PARTIAL,
+    absolute,
+    joined,
+    names_in,
+    read_whole,
+    remove_partial,
+)
 from redraft.bulk.addresses import write_whole as write
 from redraft.bulk.shards import Inputs, Shard, read_rows
 from redraft.bulk.work import Work, to_text, worker_of
@@ -79,9 +86,10 @@ class Job:
             "work": work.name,
             **work.identity(),
             "inputs": inputs.digest,
+            "rows": inputs.rows,
             "shards": len(inputs.shards),
         }
-        there = names_in(folder)
+        there = {name for name in names_in(folder) if not name.endswith(PARTIAL)}
         if JOB in there:
             _refuse_another(folder, wanted)
         elif there:

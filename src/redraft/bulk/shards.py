@@ -6,7 +6,6 @@ depends on the files alone, and not on who works through them. Knows no model.
 
 import gzip
 import hashlib
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from redraft.bulk.addresses import find_files, opened
+from redraft.bulk.addresses import absolute, find_files, joined, opened
 from redraft.data.python_functions import MAX_FILE_BYTES, Source
 from redraft.data.rows import Unreadable, decode, lines_of, parse_json
 from redraft.errors import BulkError, MissingExtraError, PairsError
@@ -74,25 +73,33 @@ class Row:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All shards, and a digest by which other inputs are told from these."""
+    """All shards of so many rows, and a digest by which other inputs are told from these."""
 
     shards: tuple[Shard, ...]
+    rows: int
     digest: str
 
 
-def cut_files(addresses: Iterable[str], rows: int) -> Inputs:
-    """The shards of JSON lines and Parquet: files, folders of them, or patterns."""
+def cut_files(addresses: Iterable[str], rows: int, *, without: str | None = None) -> Inputs:
+    """The shards of JSON lines and Parquet: files, folders of them, or patterns.
+
+    What stands in the folder `without` is left out: the output of a job is no input of it, though
+    a pattern may name both.
+    """
+    left_out = None if without is None else joined(absolute(without), "")
     digest = hashlib.blake2b(digest_size=16)
     pieces: list[Piece] = []
     for address in addresses:
         for file in find_files(address, (*LINES, *PARQUET)):
+            if left_out is not None and file.startswith(left_out):
+                continue
             digest.update(file.encode())
             with opened(file) as stream:
                 pieces += _cut(file, stream, rows, digest)
     if not pieces:
         raise BulkError("no rows in any of the files; name files of JSON lines or Parquet")
     shards = tuple(Shard(number, (piece,)) for number, piece in enumerate(pieces))
-    return Inputs(shards, digest.hexdigest())
+    return Inputs(shards, rows, digest.hexdigest())
 
 
 def cut_sources(sources: Sequence[Source], rows: int) -> Inputs:
@@ -108,7 +115,7 @@ def cut_sources(sources: Sequence[Source], rows: int) -> Inputs:
         Shard(number, tuple(pieces[start : start + rows]))
         for number, start in enumerate(range(0, len(pieces), rows))
     )
-    return Inputs(shards, digest.hexdigest())
+    return Inputs(shards, rows, digest.hexdigest())
 
 
 def _cut(file: str, stream: IO[bytes], rows: int, digest: Any) -> list[Piece]:
@@ -137,12 +144,8 @@ def _starts(stream: IO[bytes], rows: int, digest: Any) -> list[int]:
 
 
 def _cut_parquet(file: str, stream: IO[bytes], rows: int, digest: Any) -> list[Piece]:
-    stream.seek(0, io.SEEK_END)
-    size = stream.tell()
-    stream.seek(max(0, size - 8))
-    footer = min(size, 8 + int.from_bytes(stream.read(8)[:4], "little"))
-    stream.seek(size - footer)
-    digest.update(f"{size}\0".encode() + stream.read(footer))
+    while chunk := stream.read(_CHUNK):  # the footer alone can be that of other rows
+        digest.update(chunk)
     stream.seek(0)
     count = _parquet(file, stream).metadata.num_rows
     return [Piece(file, 1 + start, rows) for start in range(0, count, rows)]

@@ -44,4 +44,4 @@ def command(
     from redraft.bulk.shards import cut_files
 
     work = Embedding(absolute(str(model)), store)
-    run_job(work, lambda: cut_files(inputs, rows), out, ray=ray)
+    run_job(work, lambda: cut_files(inputs, rows, without=out), out, ray=ray)

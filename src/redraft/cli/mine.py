@@ -129,7 +129,7 @@ def _mine_shards(
 
     def find_inputs() -> "Inputs":
         if _has_rows(paths):
-            return cut_files(paths, rows)
+            return cut_files(paths, rows, without=out)
         sources = find_sources([*map(Path, paths)], without=without)
         if not sources:
             raise PairsError(f"{paths[0]}: no Python file in it; name sources to mine")

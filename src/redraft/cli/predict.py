@@ -151,7 +151,7 @@ def command(
         if not file or form is not Format.JSON:
             raise PairsError(f"--out {out}: shards are JSON lines of the inputs in --file FILE")
         work = Predicting.of(absolute(str(model)), asked, store=store)
-        run_job(work, lambda: cut_files(file, rows), out, ray=ray)
+        run_job(work, lambda: cut_files(file, rows, without=out), out, ray=ray)
         return
     if ray is not None:
         raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
