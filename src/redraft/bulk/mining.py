@@ -47,11 +47,12 @@ def _source(row: Row) -> dict[str, Any]:
     value = row.value
     if not isinstance(value, dict) or not isinstance(value.get("content"), str | bytes):
         raise row.error("expected an object with the key content, the text of a Python file")
-    content = value["content"]
-    name = value.get("file") or f"{row.file}:{row.line}"
-    package = value.get("package") or PurePosixPath(str(name)).parts[0].removesuffix(".py")
-    return {
-        "content": content if isinstance(content, bytes) else content.encode(errors="replace"),
-        "name": str(name),
-        "package": str(package),
-    }
+    name = str(value.get("file") or f"{row.file}:{row.line}")
+    package = value.get("package") or _top(name)
+    return {"content": value["content"], "name": name, "package": str(package)}
+
+
+def _top(name: str) -> str:
+    """The folder at the top of the tree that a source stands in, or its own name."""
+    folders = [each for each in PurePosixPath(name).parts if each not in ("/", "//", "..")]
+    return folders[0].removesuffix(".py") if folders else name

@@ -70,9 +70,9 @@ def mine(source: Source, *, documented_only: bool = True) -> list[Example] | Bad
 
 
 def mine_content(
-    content: bytes, *, name: str, package: str, documented_only: bool = True
+    content: bytes | str, *, name: str, package: str, documented_only: bool = True
 ) -> list[Example] | BadRow:
-    """The functions of a source's bytes, wherever these lay; or why there are none."""
+    """The functions of a source, wherever its bytes or text lay; or why there are none."""
     if len(content) > MAX_FILE_BYTES:
         return BadRow(name, 1, f"larger than {MAX_FILE_BYTES:,} bytes")
     try:
@@ -86,8 +86,11 @@ def mine_content(
         return BadRow(name, 1, f"not Python 3: {error or type(error).__name__}")
 
 
-def _decode(content: bytes) -> str:
+def _decode(content: bytes | str) -> str:
     """The text in the encoding that it declares, its line ends as newlines."""
+    if isinstance(content, str):  # decoded already, whatever it declares
+        text = content.removeprefix("\ufeff").encode(errors="replace").decode()
+        return io.StringIO(text, newline=None).read()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     return io.TextIOWrapper(io.BytesIO(content), encoding).read()
 
