@@ -271,6 +271,17 @@ def check_store(folder: Path, store: str | None) -> None:
         opened.close()
 
 
+def store_version(folder: str | os.PathLike[str], store: str | None) -> int | None:
+    """How often the store of the model in the folder was changed; None where it has none."""
+    opened = open_store(open_artifact(Path(folder), only=_SETTINGS), store)
+    if opened is None:
+        return None
+    try:
+        return opened.version
+    finally:
+        opened.close()
+
+
 def _part_names(artifact: Artifact) -> dict[str, str]:
     settings = read_toml(artifact.path(_SETTINGS))
     try:

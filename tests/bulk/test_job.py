@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from redraft import Example, RetrieveAndEdit
 from redraft.bulk.addresses import names_in, read_whole
 from redraft.bulk.cluster import RayCluster
 from redraft.bulk.job import Job, Outcome, Task, in_this_process
 from redraft.bulk.mining import Mining
-from redraft.bulk.shards import Inputs, cut_sources
+from redraft.bulk.predicting import Asked, Predicting
+from redraft.bulk.shards import Inputs, cut_files, cut_sources
+from redraft.bulk.work import worker_of
 from redraft.data.python_functions import find_sources
 from redraft.errors import BulkError, ConfigError, MissingExtraError
 
@@ -69,6 +72,38 @@ def test_the_folder_of_another_job_is_refused(inputs: Inputs, tmp_path: Path) ->
         run(inputs, tmp_path / "out")
 
 
+@pytest.mark.usefixtures("inputs")
+def test_shards_of_other_rows_are_another_job(tmp_path: Path) -> None:
+    # as many shards, and yet others: a row between them would be lost
+    sources = find_sources([tmp_path / "sources"])[:5]
+    run(cut_sources(sources, 3), tmp_path / "other")
+    with pytest.raises(BulkError, match=r"it differs in: rows\)"):
+        run(cut_sources(sources, 4), tmp_path / "other")
+
+
+def test_a_folder_whose_maker_was_killed_at_once_is_empty(inputs: Inputs, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".job.json.elsewhere.partial").write_text("{")
+    run(inputs, tmp_path / "out")
+    assert sorted(names_in(str(tmp_path / "out"))) == [*SHARDS, "job.json"]
+
+
+def test_a_model_that_changes_while_the_job_goes_on_is_told(
+    examples: list[Example], pairs_file: Path, tmp_path: Path
+) -> None:
+    model = RetrieveAndEdit.fit(examples, retriever="bm25", editor="verbatim")
+    model.save(tmp_path / "model")
+    work = Predicting.of(str(tmp_path / "model"), Asked(), store=None)
+    inputs = cut_files([str(pairs_file)], 50)
+    assert len(list(Job.begin(work, inputs, str(tmp_path / "a")).run(in_this_process))) == 2
+    job = Job.begin(work, inputs, str(tmp_path / "b"))
+    fewer = RetrieveAndEdit.fit(examples[:40], retriever="bm25", editor="verbatim")
+    fewer.save(tmp_path / "model")
+    worker_of.cache_clear()  # as in a process that starts later
+    with pytest.raises(BulkError, match=r"model: is not what it was when the job began"):
+        list(job.run(in_this_process))
+
+
 def test_shards_are_written_wherever_fsspec_reaches(inputs: Inputs, tmp_path: Path) -> None:
     run(inputs, tmp_path / "out")
     assert len(run(inputs, "memory://jobs/mined")) == 3
@@ -103,3 +138,5 @@ def test_a_cluster_is_named_by_the_user_or_by_the_environment() -> None:
     pytest.importorskip("ray")
     with pytest.raises(ConfigError, match=r"--ray ray://head: expected an address, HOST:PORT"):
         RayCluster("ray://head").check()
+    with pytest.raises(BulkError, match=r"^\.\.:6379: no Ray cluster answers there"):
+        RayCluster("..:6379").check()

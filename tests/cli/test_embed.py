@@ -78,6 +78,42 @@ def test_sources_are_mined_from_rows(tmp_path: Path) -> None:
     assert pair["meta"] == {"file": "a/b.py", "line": 1, "package": "a"}
 
 
+def test_rows_are_text_and_say_of_which_package_they_are(tmp_path: Path) -> None:
+    source = '# coding: latin-1\r\ndef f():\r\n    """Café."""\r\n    return 1\r\n'
+    files = ("/srv/shop/b.py", "../shop/b.py", ".", None)
+    rows = ({"content": source, "file": file} for file in files)
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("mine", tmp_path / "s.jsonl", "-o", tmp_path / "pairs")
+    assert done.exit_code == 0, done.stderr
+    pairs = [*map(json.loads, (tmp_path / "pairs" / "000000.jsonl").read_text().splitlines())]
+    assert {pair["x"]["docstring"] for pair in pairs} == {"Café."}
+    named = [pair["meta"]["package"] for pair in pairs]
+    assert named == ["srv", "shop", ".", tmp_path.parts[1]]
+
+
+def test_an_address_or_a_folder_with_a_dot_is_for_shards(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text('def f():\n    """Do it."""\n    return 1\n')
+    (tmp_path / "pairs.v1").mkdir()
+    for out in (tmp_path / "pairs.v1", "memory://dotted/pairs.jsonl"):
+        done = run("mine", tmp_path / "a.py", "-o", out)
+        assert done.exit_code == 0, done.stderr
+        assert json.loads(done.stdout)["written"] == 1
+
+
+def test_a_job_whose_pattern_names_its_output_goes_on(
+    model: Path, pairs_file: Path, tmp_path: Path
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "data" / "out"
+    (data / "in").mkdir(parents=True)
+    pairs_file.rename(data / "in" / "pairs.jsonl")
+    ask = ("predict", model, "--file", data / "*" / "*.jsonl", "-o", out, "--rows", 25)
+    assert run(*ask).exit_code == 0
+    (out / "000001.jsonl").unlink()
+    again = run(*ask)
+    assert again.exit_code == 0, again.stderr
+    assert json.loads(again.stdout)["found"] == 2
+
+
 def refusal(*arguments: object) -> str:
     done = run(*arguments)
     assert done.exit_code == 2, done.output
@@ -111,6 +147,7 @@ def test_what_cannot_be_done_is_told(
         f"error: {tmp_path / 'words'}: the bm25 retriever has no vectors; "
         "fit a model with --retriever task, input or hybrid"
     )
+    assert not (tmp_path / "out").exists()  # it is free for another model
     assert "not a model" in refusal("embed", tmp_path / "no", pairs_file, *out)
     folder = "needs a folder for the shards; add -o FOLDER"
     assert refusal("predict", model, "--file", pairs_file, "--ray") == f"error: --ray: {folder}"
@@ -120,3 +157,20 @@ def test_what_cannot_be_done_is_told(
     assert "exclude each other" in refusal(
         *("predict", model, "--file", pairs_file, *out, "--sample", 1)
     )
+
+
+@pytest.mark.parametrize("address", ["ray://head:10001", "http://head:8265", "head"])
+def test_what_is_no_address_of_ray_is_not_taken_for_an_input(
+    address: str, model: Path, pairs_file: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("ray")
+    line = refusal("embed", model, pairs_file, "-o", tmp_path / "out", "--ray", address)
+    assert line.startswith(f"error: --ray {address}: expected an address, HOST:PORT; to work")
+
+
+@pytest.mark.parametrize("bare", ["rows.jsonl", "s3://bucket/rows", "-o", "rows/", "*.parquet"])
+def test_ray_without_an_address_swallows_no_input(bare: str) -> None:
+    from redraft.cli.bulk import _is_meant_for_ray
+
+    assert not _is_meant_for_ray(bare)
+    assert _is_meant_for_ray("head:6379")

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from redraft import Example
 from redraft.data.pairs import write_pairs
 from tests.baskets import write_project
+from tests.cluster.models import save_stored
 from tests.cluster.test_store import schemas
 from tests.conftest import Run, sentence
 from tests.serving.functions import model_of
@@ -52,3 +54,18 @@ def test_index_makes_a_stored_model_of_a_code_base(
     copy = told(redraft, *index[:2], "-o", tmp_path / "copy", *index[4:], "--from", mine)
     assert copy["examples"] == 4
     assert len(schemas(store)) == 2
+
+
+def test_shards_of_a_store_that_changed_are_those_of_another_job(
+    examples: list[Example], pairs_file: Path, tmp_path: Path, store: str, redraft: Run
+) -> None:
+    save_stored(examples, tmp_path / "model", store)
+    write_pairs([sentence("min", 3, "hands")], tmp_path / "new.jsonl")
+    out = tmp_path / "answers"
+    ask = ("predict", tmp_path / "model", "--file", pairs_file, "-o", out, "--store", store)
+    assert told(redraft, *ask)["written"] == 1
+    assert told(redraft, *ask)["found"] == 1
+    told(redraft, "add", tmp_path / "model", tmp_path / "new.jsonl", "--store", store)
+    refused = redraft(*ask)
+    assert refused.returncode == 2
+    assert "holds the shards of another job (it differs in: store)" in refused.stderr

@@ -61,7 +61,7 @@ class RayCluster:
         if colon:
             try:
                 socket.create_connection((host, int(port)), timeout=PATIENCE).close()
-            except (OSError, OverflowError) as error:
+            except (OSError, OverflowError, UnicodeError) as error:
                 raise BulkError(_nobody(self.address)) from error
 
     def __call__(self, task: Task) -> Iterator[Outcome]:
@@ -69,7 +69,8 @@ class RayCluster:
         self.check()
         with tempfile.TemporaryFile() as log:
             driver = subprocess.Popen(
-                [sys.executable, "-m", "redraft.bulk.driver"],
+                # -P: modules of the folder that a user stands in are none of its own
+                [sys.executable, "-P", "-m", "redraft.bulk.driver"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

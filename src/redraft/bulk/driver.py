@@ -96,12 +96,21 @@ def main() -> None:
     leave_with_parent(sys.stdin)
     connect(asked["address"])
     results.write(json.dumps({"connected": True}) + "\n")
-    for told in outcomes(asked):
-        results.write(told + "\n")
-    results.write(json.dumps({"done": True}) + "\n")
-    results.flush()
     import ray
 
+    try:
+        for told in outcomes(asked):
+            results.write(told + "\n")
+        results.write(json.dumps({"done": True}) + "\n")
+    except ray.exceptions.RayTaskError as error:
+        # it is not the cluster that went away: a machine cannot begin, for want of a package
+        logging.exception("a worker")
+        reason = f"{type(error.cause).__name__}: {error.cause}".splitlines()[0]
+        told = (
+            f"{asked['address']}: a machine cannot do the work ({reason}); install the same there"
+        )
+        results.write(json.dumps({"error": told}) + "\n")
+    results.flush()
     ray.shutdown()
 
 

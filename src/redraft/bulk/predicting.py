@@ -152,8 +152,15 @@ class Predicting:
         return cls(model, asdict(asked), store)
 
     def identity(self) -> dict[str, Any]:
-        """The model, and what is asked of it."""
-        return {"model": model_digest(self.model), "asked": dict(self.asked)}
+        """The model, the version of its store if it has one, and what is asked of it."""
+        model = {"model": model_digest(self.model), "asked": dict(self.asked)}
+        # the store of a model changes and its folder does not
+        return model if self.store is None else {**model, "store": self._version()}
+
+    def _version(self) -> int | None:
+        from redraft.experiment import store_version
+
+        return store_version(self.model, self.store)
 
     def prepare(self) -> Worker:
         """Load the model."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from redraft.artifact import MANIFEST
 from redraft.bulk.shards import Row
-from redraft.errors import ModelError
+from redraft.errors import BulkError, ModelError
 
 WORKS = {
     "mine": "redraft.bulk.mining:Mining",
@@ -71,14 +71,22 @@ def one_thread() -> None:
 
 
 def to_text(work: Work) -> str:
-    """The work for a worker of another process."""
-    return json.dumps([work.name, asdict(work)])  # type: ignore[call-overload]
+    """The work for a worker of another process, and by what it tells that it has the same."""
+    return json.dumps([work.name, asdict(work), work.identity()])  # type: ignore[call-overload]
 
 
 @lru_cache(maxsize=1)
 def worker_of(text: str) -> Worker:
     """The work that `to_text` told, prepared once in a process."""
-    name, values = json.loads(text)
+    name, values, identity = json.loads(text)
     module, _, kind = WORKS[name].partition(":")
     work: Work = getattr(importlib.import_module(module), kind)(**values)
-    return work.prepare()
+    worker = work.prepare()
+    found = json.loads(json.dumps(work.identity()))
+    differs = [each for each in found if found[each] != identity[each]]
+    if differs:
+        raise BulkError(
+            f"{values.get(differs[0], differs[0])}: is not what it was when the job began; "
+            "begin it anew in another folder"
+        )
+    return worker

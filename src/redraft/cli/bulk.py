@@ -1,6 +1,7 @@
 """What verbs that work on shards share: their options, and a job as it goes."""
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,20 +45,39 @@ class BulkCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give a bare `--ray` the address that stands for none."""
-        from redraft.bulk.cluster import ADDRESS, ANY
+        from redraft.bulk.cluster import ANY
 
         given: list[str] = []
         for at, argument in enumerate(args):
             given.append(argument)
             following = args[at + 1] if at + 1 < len(args) else ""
-            if argument == "--ray" and not ADDRESS.fullmatch(following):
+            if argument == "--ray" and not _is_meant_for_ray(following):
                 given.append(ANY)
         return super().parse_args(ctx, given)
 
 
+_NO_INPUT = re.compile(r"ray://.*|https?://[^/]*/?|[^-/*?\[][^/:*?\[]*")
+"""What can only be meant as an address, though it is none: of a client, of a dashboard, a host."""
+
+
+def _is_meant_for_ray(text: str) -> bool:
+    """Whether what follows `--ray` is its address, perhaps a wrong one, and not an input."""
+    from redraft.bulk.cluster import ADDRESS
+    from redraft.bulk.shards import LINES, PARQUET
+
+    if ADDRESS.fullmatch(text):
+        return True
+    is_input = text.endswith((*LINES, *PARQUET)) or Path(text).exists()
+    return not is_input and _NO_INPUT.fullmatch(text) is not None
+
+
 def is_folder(out: str) -> bool:
     """Whether a name is that of a folder of shards, and not of one file."""
-    return out.endswith("/") or not Path(out.rpartition("/")[2]).suffix
+    from redraft.bulk.addresses import is_remote
+
+    if is_remote(out) or out.endswith("/") or Path(out).is_dir():
+        return True
+    return not Path(out).suffix
 
 
 def run_job(
@@ -65,9 +85,12 @@ def run_job(
 ) -> list[str]:
     """Do what is left of the job and tell what there is; returns what was passed over."""
     from redraft.bulk.job import Job
+    from redraft.bulk.work import to_text, worker_of
 
     execute = _executor(ray)
-    work.identity()  # a model that is not there is told before anything is read
+    with working("loading the model"):
+        # one that cannot do the work is told before anything is read, and takes no folder
+        worker_of(to_text(work))
     with working("cutting the input into shards"):
         inputs = find_inputs()
     job = Job.begin(work, inputs, out)
