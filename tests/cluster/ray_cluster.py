@@ -56,7 +56,7 @@ class RayNodes:
 
 
 @contextmanager
-def ray_nodes(count: int) -> Iterator[RayNodes]:
+def ray_nodes(count: int, **environment: str) -> Iterator[RayNodes]:
     """A new cluster of so many nodes, gone afterwards."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.cluster.ray_cluster", str(count)],
@@ -65,7 +65,7 @@ def ray_nodes(count: int) -> Iterator[RayNodes]:
         stderr=subprocess.DEVNULL,
         text=True,
         cwd=ROOT,
-        env={**os.environ, **SETTINGS},
+        env={**os.environ, **SETTINGS, **environment},
     ) as process:
         yield RayNodes(process)
         assert process.stdin is not None

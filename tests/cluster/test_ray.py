@@ -196,6 +196,31 @@ def test_without_a_cluster_the_cores_of_this_machine_do_the_work(
     assert contents(tmp_path / "ray") == contents(tmp_path / "alone")
 
 
+WITHOUT_REDRAFT = """
+import sys
+
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "redraft":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Nowhere())
+"""
+
+
+def test_a_machine_without_redraft_is_told_and_modules_of_the_user_are_left_alone(
+    tmp_path: Path, redraft: Run
+) -> None:
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "sitecustomize.py").write_text(WITHOUT_REDRAFT)
+    (tmp_path / "cwd" / "ray.py").write_text("raise ImportError")
+    with ray_nodes(1, PYTHONPATH=str(tmp_path / "bare")) as bare:
+        mine = ("mine", Path(__file__), "-o", tmp_path / "out", "--ray", bare.address)
+        line = refusal(redraft, *mine)
+    assert line.startswith(f"error: {bare.address}: a machine cannot do the work (")
+    assert "No module named 'redraft'" in line
+
+
 def test_a_wrong_address_is_told_before_anything_is_read(
     model: Path, tmp_path: Path, redraft: Run
 ) -> None:
