@@ -70,9 +70,10 @@ class LearnedRetriever(Retriever):
     def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
         """The retriever over other examples: only new ones are encoded, the index is built once."""
         known = exchanged(self.examples, rows, examples)
-        if isinstance(examples, FiledExamples):  # too many to add vectors in memory
-            return self.build(known, self.encoder)
-        vectors = self.encoder.encode([example.x for example in examples])
+        if isinstance(examples, FiledExamples) and isinstance(known, FiledExamples):
+            return self.build(known, self.encoder)  # too many to add vectors in memory
+        parts = [self.encoder.encode([each.x for each in part]) for part in chunks(examples)]
+        vectors = np.concatenate(parts) if parts else self.encoder.encode([])
         index = self.index.replace(np.asarray(rows, np.int64), vectors)
         return type(self)(known, self.encoder, index)
 
