@@ -159,3 +159,22 @@ def test_a_file_is_not_overwritten_by_a_model(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ModelError, match="is a file"):
         write(tmp_path / "file", a="one")
+
+
+def test_what_a_killed_first_writer_left_is_taken_over(tmp_path: Path) -> None:
+    left = tmp_path / "model"
+    (left / ".staging-abc" / "part").mkdir(parents=True)
+    (left / ".staging-abc" / "part" / "a.txt").write_text("half")
+    (left / "part").mkdir()
+    (left / "part" / "b.0123456789ab.txt").write_text("moved")
+    write(left, a="one")
+    assert read(left) == {"a.txt": "one"}
+    assert len([path for path in left.rglob("*") if path.is_file()]) == 2
+
+
+def test_files_beside_what_a_killed_writer_left_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / ".staging-abc").mkdir()
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(ModelError, match="holds other files"):
+        write(tmp_path, a="one")
+    assert (tmp_path / "thesis.txt").exists()

@@ -8,6 +8,7 @@ moment, the directory holds the old model or the new one. Knows nothing of what 
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from redraft.errors import ModelError
 MANIFEST = "manifest.json"
 FORMAT = 1
 _STAGING = ".staging-"
+_STORED = re.compile(r"\.[0-9a-f]{12}(\.[^.]*)?$")
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,17 @@ def ensure_writable(folder: Path) -> None:
     """Refuse to write a model over something that is not one."""
     if folder.is_file():
         raise ModelError(f"{folder}: is a file; name a folder for the model")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).exists():
+    if folder.is_dir() and not (folder / MANIFEST).exists() and not _is_ours(folder):
         raise ModelError(f"{folder}: holds other files; name a new folder for the model")
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder without a model is empty, or holds only what a killed writer left."""
+    entries = list(folder.iterdir())
+    staged = [path for path in entries if path.name.startswith(_STAGING)]
+    others = [path for path in entries if path not in staged]
+    files = [each for path in others for each in (path, *path.rglob("*")) if not each.is_dir()]
+    return not entries or (bool(staged) and all(_STORED.search(path.name) for path in files))
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Examples in a file are a sequence like the list of the same examples."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +23,7 @@ from redraft.data.filed import (
     identities,
     pick,
 )
-from redraft.errors import ModelError
+from redraft.errors import ModelError, PairsError
 
 examples = st.lists(
     st.builds(
@@ -152,3 +153,35 @@ def test_a_line_that_is_no_example_is_named(tmp_path: Path) -> None:
 def test_rows_are_numbers_of_any_kind(tmp_path: Path) -> None:
     held = file_examples([some(5)], tmp_path / "held")
     assert held[int(np.int64(2))] == held[np.int64(2)] == some(5)[2]  # type: ignore[call-overload]
+
+
+def test_a_folder_that_was_there_keeps_what_it_held(tmp_path: Path) -> None:
+    for name in ("notes.txt", LINES):
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    many = gather(iter(some(5)), tmp_path)
+    assert list(many) == some(5)
+    del many
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "notes.txt": "mine",
+        LINES: "mine",
+    }
+
+
+def test_lines_that_have_a_second_name_are_not_written_over(tmp_path: Path) -> None:
+    held = gather(iter(some(5)), tmp_path / "held")
+    assert isinstance(held, FiledExamples)
+    (tmp_path / "saved").mkdir()
+    held.save(tmp_path / "saved")  # and killed, before the files that were read were removed
+    again = gather(iter(some(4)), tmp_path / "held")
+    assert list(again) == some(4)
+    assert list(opened(tmp_path / "saved")) == some(5)
+
+
+def test_nothing_is_left_of_examples_that_could_not_be_read(tmp_path: Path) -> None:
+    def coming() -> Iterator[Example]:
+        yield from some(4)
+        raise PairsError("a bad row")
+
+    with pytest.raises(PairsError):
+        gather(coming(), tmp_path / "held")
+    assert not list(tmp_path.iterdir())

@@ -2,18 +2,25 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from redraft.artifact import open_artifact, write_artifact
+from redraft.data import filed
 from redraft.data.example import Example
+from redraft.data.filed import gather
 from redraft.editing.editor import VerbatimEditor
 from redraft.errors import MissingExtraError
 from redraft.experiment import save_model
 from redraft.retrieval.hybrid import HybridRetriever
+from redraft.retrieval.index import ExactIndex
 from redraft.retrieval.learned import TaskRetriever
 from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
 from redraft.retrieval.retriever import NoRetriever, Retriever
+from redraft.retrieval.stored import StoredExamples, StoredIndex
 from redraft.retrieve_and_edit import RetrieveAndEdit
 from tests.retrieval.test_learned import untrained
 from tests.retrieval.test_retriever import LineRetriever, at, places
@@ -62,3 +69,20 @@ def test_a_store_without_its_extra_says_how_to_install_it(
     with pytest.raises(MissingExtraError, match=expected):
         save_model(model, tmp_path / "model", store="postgresql://me@localhost/cards")
     assert not (tmp_path / "model").exists()
+
+
+def test_of_many_examples_added_to_a_store_the_stored_ones_are_not_encoded(
+    examples: list[Example], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filed, "MANY", 3)
+    encoder = untrained(["text"], [example.x["text"] for example in examples])
+    store = SimpleNamespace(width=TaskRetriever.build(examples, encoder).index.width)
+    ids = np.arange(len(examples))
+    held = StoredExamples(cast(Any, store), 1, ids, ids, examples)
+    stored = TaskRetriever([], encoder, ExactIndex(np.zeros((0, store.width), np.float32))).over(
+        held
+    )
+    added = gather((Example({"text": f"new {n}"}, f"y{n}") for n in range(5)), tmp_path / "new")
+    index = stored.add(added).index
+    assert isinstance(index, StoredIndex)
+    assert index.added == pytest.approx(encoder.encode([each.x for each in added]), abs=1e-6)

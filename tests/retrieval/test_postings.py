@@ -14,7 +14,7 @@ from redraft.data import filed
 from redraft.data.example import Example
 from redraft.data.filed import FiledExamples, file_examples
 from redraft.errors import ModelError
-from redraft.retrieval import postings_builder
+from redraft.retrieval import lexical, postings_builder
 from redraft.retrieval.lexical import Bm25Retriever
 from redraft.retrieval.neighbours import Neighbours
 from redraft.retrieval.postings import Postings
@@ -104,3 +104,20 @@ def test_saved_postings_are_found_again_and_others_refused(tmp_path: Path) -> No
     assert_same(loaded.search(asked, 3), held.search(asked, 3))
     with pytest.raises(ModelError, match="postings do not fit"):
         Bm25Retriever.load(artifact, held.examples[:2])
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_nothing_is_left_of_postings_that_were_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: bool
+) -> None:
+    examples = build([["draw"], ["deal"], ["damage"]])
+    held = filed_retriever(examples, tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lexical, "words", stop)
+    with pytest.raises(KeyboardInterrupt):
+        held.add(examples) if changes else Bm25Retriever.build(held.examples)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -38,7 +38,7 @@ def command(
         fields = list(known[0].x) if known else None
         read = read_numbered(pairs, options.columns(x_columns, y_column))
         coming = (_with_fields(each, fields, pairs) for _, each in read)
-        examples = gather(coming, model / ".staging-added")
+        examples = gather(coming, model)
     with working(f"adding {len(examples):,} examples"):
         RetrieveAndEdit(loaded.retriever.add(examples), loaded.editor).save(model)
     emit({"added": len(examples), **describe_model(model, store=store)})

@@ -80,7 +80,9 @@ def command(
     with connected(os.environ, device) as workers, speaker(workers) as speak:
         with speak.working(f"reading {pairs.name}"):
             read = read_numbered(pairs, options.columns(x_columns, y_column))
-            examples = gather((each for _, each in read), run / f"examples-{workers.rank}")
+            own = run / f"examples-{workers.rank}"
+            shutil.rmtree(own, ignore_errors=True)  # what a killed run had read
+            examples = gather((each for _, each in read), own)
         with speak.watched("training") as observer:
             fit = FitOptions(
                 settings,

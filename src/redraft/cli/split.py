@@ -1,5 +1,6 @@
 """`redraft split`: one file of pairs into train, dev and test."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,7 @@ def command(
     read = progress(
         read_numbered(pairs, options.columns(x_columns, y_column)), f"reading {pairs.name}"
     )
+    shutil.rmtree(out / ".staging-pairs", ignore_errors=True)  # what a killed run had read
     examples = gather((each for _, each in read), out / ".staging-pairs")
     found = split(examples, parts, seed=seed, by=by)
     out.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import tempfile
 import weakref
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import overload
@@ -191,21 +192,33 @@ def remove_with(owner: object, folder: Path) -> None:
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
 
 
+@contextmanager
+def removed_on_error(folder: Path) -> Iterator[None]:
+    """Remove a scratch folder if what is made in it fails, or is stopped."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
 def file_examples(parts: Sequence[Iterable[Example]], folder: Path) -> FiledExamples:
     """The examples of all parts in a file of this folder, which is removed when they are not used.
 
     The folder is made, and holds nothing else.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _write(parts, folder)
-    file = ExampleFile(*(folder / name for name in (LINES, OFFSETS, IDENTITIES)))
+    with removed_on_error(folder):
+        _write(parts, folder)
+        file = ExampleFile(*(folder / name for name in (LINES, OFFSETS, IDENTITIES)))
     remove_with(file, folder)
     return FiledExamples(file)
 
 
 def _write(parts: Sequence[Iterable[Example]], folder: Path) -> None:
     offsets, identities = array("q", [0]), bytearray()
-    with (folder / LINES).open("wb") as stream:
+    # never over lines that are there: a saved model may have them by a second name
+    with (folder / LINES).open("xb") as stream:
         for line, identity in chain.from_iterable(map(_lines, parts)):
             stream.write(line)
             offsets.append(offsets[-1] + len(line))
@@ -227,12 +240,16 @@ def _lines(examples: Iterable[Example]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def gather(examples: Iterable[Example], folder: Path) -> Sequence[Example]:
-    """The examples as a list; where they are many, as a file in this folder."""
+    """The examples as a list; where they are many, as a file in this folder.
+
+    It is made, and removed when they are not used; of one that is there, only what was put there.
+    """
     coming = iter(examples)
     few = list(islice(coming, MANY))
     if len(few) < MANY:
         return few
-    return file_examples([_emptied(few), coming], folder)
+    place = scratch(folder) if folder.exists() else folder
+    return file_examples([_emptied(few), coming], place)
 
 
 def _emptied(examples: list[Example]) -> Iterator[Example]:

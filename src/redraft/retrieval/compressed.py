@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
-from redraft.data.filed import are_few, remove_with, scratch
+from redraft.data.filed import are_few, remove_with, removed_on_error, scratch
 from redraft.retrieval.index import (
     EXACT_BELOW,
     MEASURED,
@@ -112,7 +112,8 @@ class CompressedIndex(Index):
         masks = np.split(kept, range(PART, len(kept), PART))
         parts = (part[mask] for part, mask in zip(self.file.parts(), masks, strict=True))
         folder = scratch(self.file.path.parent)
-        file = VectorFile.write(folder, chain(parts, [vectors]), count=count)
+        with removed_on_error(folder):
+            file = VectorFile.write(folder, chain(parts, [vectors]), count=count)
         remove_with(file, folder)
         is_little = len(rows) + len(vectors) < _FEW * count
         recall = self.recall if is_little else tune(file, structure)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input
-from redraft.data.filed import FiledExamples, chunks, remove_with, scratch
+from redraft.data.filed import FiledExamples, chunks, remove_with, removed_on_error, scratch
 from redraft.errors import ModelError
 from redraft.models import vmf
 from redraft.retrieval.compressed import index_of_file, open_index
@@ -45,7 +45,8 @@ class LearnedRetriever(Retriever):
         if isinstance(examples, FiledExamples):
             parts = (encoder.encode([each.x for each in part]) for part in chunks(examples))
             folder = scratch(examples.folder)
-            index = index_of_file(VectorFile.write(folder, parts, count=len(examples)))
+            with removed_on_error(folder):
+                index = index_of_file(VectorFile.write(folder, parts, count=len(examples)))
             remove_with(index, folder)
             return cls(examples, encoder, index)
         vectors = encoder.encode([example.x for example in examples])
@@ -69,9 +70,10 @@ class LearnedRetriever(Retriever):
     def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> "Self":
         """The retriever over other examples: only new ones are encoded, the index is built once."""
         known = exchanged(self.examples, rows, examples)
-        if isinstance(examples, FiledExamples):  # too many to add vectors in memory
-            return self.build(known, self.encoder)
-        vectors = self.encoder.encode([example.x for example in examples])
+        if isinstance(examples, FiledExamples) and isinstance(known, FiledExamples):
+            return self.build(known, self.encoder)  # too many to add vectors in memory
+        parts = [self.encoder.encode([each.x for each in part]) for part in chunks(examples)]
+        vectors = np.concatenate(parts) if parts else self.encoder.encode([])
         index = self.index.replace(np.asarray(rows, np.int64), vectors)
         return type(self)(known, self.encoder, index)
 

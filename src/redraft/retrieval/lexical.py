@@ -14,7 +14,7 @@ from scipy import sparse
 
 from redraft.artifact import Artifact
 from redraft.data.example import Example, Input, input_text
-from redraft.data.filed import FiledExamples, chunks, remove_with, scratch
+from redraft.data.filed import FiledExamples, chunks, remove_with, removed_on_error, scratch
 from redraft.data.tokenizer import JOIN, Tokenizer
 from redraft.data.vocabulary import Vocabulary
 from redraft.retrieval.examples import exchanged
@@ -239,11 +239,12 @@ def _postings(
 ) -> Postings:
     """The postings of examples, after others without some rows if there are any before."""
     made = scratch(folder)
-    builder = PostingsBuilder(made)
-    if before is not None:
-        builder.take(*before)
-    for part in chunks(examples):
-        builder.add(words(example.x) for example in part)
-    postings = builder.finish()
+    with removed_on_error(made):
+        builder = PostingsBuilder(made)
+        if before is not None:
+            builder.take(*before)
+        for part in chunks(examples):
+            builder.add(words(example.x) for example in part)
+        postings = builder.finish()
     remove_with(postings, made)
     return postings

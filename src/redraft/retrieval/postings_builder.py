@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.data.arrays import appended
-from redraft.data.filed import scratch
 from redraft.retrieval.postings import K1, B, Ids, Postings, term
 
 _BITS = 6
@@ -31,7 +30,8 @@ class PostingsBuilder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._buckets = scratch(folder)
+        self._buckets = folder / "buckets"
+        self._buckets.mkdir()
         self._lengths = array("I")
         self._count = 0
 
