@@ -28,6 +28,7 @@ SETTINGS: dict[str, Any] = {
             "slots": 8,
             "word_dropout": 0.0,
         },
+        "prototypes": {"absent": 0.0},
         "decoding": {"max_length": 20, "remembered": 0, "syntax": "any"},
         "training": {
             "steps": 150,
