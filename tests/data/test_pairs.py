@@ -239,3 +239,13 @@ def test_an_unknown_kind_of_file_is_an_error_that_lists_the_kinds(name: str) -> 
         f"{name}: unknown kind of file; its name must end in one of "
         ".jsonl, .ndjson, .csv, .tsv, .parquet, .in (or .gz)"
     )
+
+
+def test_pairs_are_written_into_a_folder_that_is_made_or_it_is_said_why_not(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "pairs.jsonl"
+    assert write_pairs(expected(PLAIN), path) == len(PLAIN)
+    assert read_pairs(path) == expected(PLAIN)
+    below = path / "pairs.jsonl"  # a file is no folder
+    with pytest.raises(PairsError) as caught:
+        write_pairs(expected(PLAIN), below)
+    assert str(caught.value).startswith(f"{below}: cannot be written (")

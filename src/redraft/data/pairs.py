@@ -128,13 +128,21 @@ def read_pairs(path: str | os.PathLike[str], columns: Columns | None = None) -> 
 
 
 def write_pairs(examples: Iterable[Example], path: Path) -> int:
-    """Write the examples as JSON lines, whole or not at all; returns how many."""
+    """Write the examples as JSON lines, whole or not at all, in a folder that is made if need be.
+
+    Returns how many they are.
+    """
     if path.suffix not in (".jsonl", ".ndjson"):
         raise PairsError(f"{path}: pairs are written as JSON lines; let the name end in .jsonl")
     count = 0
     partial = path.with_name(path.name + ".partial")
     try:
-        with partial.open("wb") as stream:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = partial.open("wb")
+    except OSError as error:
+        raise PairsError(f"{path}: cannot be written ({error.strerror})") from error
+    try:
+        with stream:
             for count, example in enumerate(examples, start=1):  # noqa: B007
                 stream.write(example.to_line())
         partial.replace(path)
