@@ -4,7 +4,6 @@
 what `make test-cluster` installs.
 """
 
-import dataclasses
 import json
 import os
 import random
@@ -17,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from benchmarks.measurement import Measurement
+from benchmarks.measurement import Measurement, told
 from redraft import Example, RetrieveAndEdit
 from redraft.data.numbering import Numbering, NumberingConfig
 from redraft.data.pairs import write_pairs
@@ -112,11 +111,7 @@ def run(count: int = PAIRS) -> Iterator[Measurement]:
 def main() -> None:
     """Measure, print, write."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS
-    measured = []
-    for each in run(count):
-        ratio = f"  ({each.ratio:.2f} × {each.yardstick})" if each.ratio is not None else ""
-        print(f"{each.name}: {each.value:.4g} {each.unit}{ratio}", flush=True)
-        measured.append(dataclasses.asdict(each))
+    measured = told(run(count))
     machine = {"cores": os.cpu_count(), "load": os.getloadavg()[0]}
     text = json.dumps({"pairs": count, **machine, "measurements": measured}, indent=2)
     RESULTS.write_text(text + "\n", encoding="utf-8")

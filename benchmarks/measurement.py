@@ -1,8 +1,9 @@
 """One measured figure, and how to take it on a noisy machine: best of several, side by side."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,16 @@ class Measurement:
     unit: str
     ratio: float | None = None
     yardstick: str = ""
+
+
+def told(measurements: Iterable[Measurement]) -> list[dict[str, Any]]:
+    """The measurements as they are written, each printed when it is taken."""
+    taken = []
+    for each in measurements:
+        ratio = f"  ({each.ratio:.2f} × {each.yardstick})" if each.ratio is not None else ""
+        print(f"{each.name}: {each.value:.4g} {each.unit}{ratio}", flush=True)
+        taken.append(asdict(each))
+    return taken
 
 
 def best_seconds(tasks: Mapping[str, Callable[[], object]], *, rounds: int = 3) -> dict[str, float]:

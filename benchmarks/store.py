@@ -3,7 +3,6 @@
 Needs what `make test-cluster` installs. Every figure is of one run, the systems taking turns.
 """
 
-import dataclasses
 import json
 import statistics
 import sys
@@ -15,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measurement import Measurement
+from benchmarks.measurement import Measurement, told
 from benchmarks.vectors import clustered
 from redraft.data.example import Example
 from redraft.retrieval.index import ExactIndex, FaissIndex
@@ -114,11 +113,7 @@ def _timed(work: Callable[[], Result]) -> tuple[float, Result]:
 def main() -> None:
     """Measure, print, write."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else SIZE
-    measured = []
-    for each in run(size):
-        ratio = f"  ({each.ratio:.2f} × {each.yardstick})" if each.ratio is not None else ""
-        print(f"{each.name}: {each.value:.4g} {each.unit}{ratio}", flush=True)
-        measured.append(dataclasses.asdict(each))
+    measured = told(run(size))
     text = json.dumps({"vectors": size, "measurements": measured}, indent=2, ensure_ascii=False)
     RESULTS.write_text(text + "\n", encoding="utf-8")
 
