@@ -10,9 +10,7 @@ from typer.testing import CliRunner, Result
 
 from redraft import Example, RetrieveAndEdit
 from redraft.cli.app import app
-from redraft.editing.editor import VerbatimEditor
-from redraft.retrieval.learned import TaskRetriever
-from tests.retrieval.test_learned import untrained
+from tests.retrieval.test_learned import saved_embedder, untrained
 
 
 def run(*arguments: object) -> Result:
@@ -21,11 +19,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.fixture
 def model(examples: list[Example], tmp_path: Path) -> Path:
-    encoder = untrained(["text"], [each.x["text"] for each in examples])
-    RetrieveAndEdit(TaskRetriever.build(examples, encoder), VerbatimEditor()).save(
-        tmp_path / "model"
-    )
-    return tmp_path / "model"
+    return saved_embedder(examples, tmp_path / "model")
 
 
 def test_every_input_gets_the_vector_of_its_direction(

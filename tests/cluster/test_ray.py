@@ -15,13 +15,11 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from redraft import Example, RetrieveAndEdit
+from redraft import Example
 from redraft.cli.app import app
-from redraft.editing.editor import VerbatimEditor
-from redraft.retrieval.learned import TaskRetriever
 from tests.cluster.ray_cluster import RayNodes, ray_nodes
 from tests.conftest import Run
-from tests.retrieval.test_learned import untrained
+from tests.retrieval.test_learned import saved_embedder
 
 PATIENCE = 120.0
 ROWS = ("--rows", 50)
@@ -36,11 +34,7 @@ def nodes() -> Iterator[RayNodes]:
 
 @pytest.fixture
 def model(examples: list[Example], tmp_path: Path) -> Path:
-    encoder = untrained(["text"], [each.x["text"] for each in examples])
-    RetrieveAndEdit(TaskRetriever.build(examples, encoder), VerbatimEditor()).save(
-        tmp_path / "model"
-    )
-    return tmp_path / "model"
+    return saved_embedder(examples, tmp_path / "model")
 
 
 def rows_file(path: Path, count: int) -> Path:

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from redraft import RetrieveAndEdit
 from redraft.artifact import Artifact, open_artifact, write_artifact
 from redraft.data.example import Example, Input
 from redraft.data.numbering import Numbering, NumberingConfig
+from redraft.editing.editor import VerbatimEditor
 from redraft.errors import ModelError
 from redraft.models.noisy_autoencoder import AutoencoderConfig, FieldsEncoder
 from redraft.retrieval.encoder import LONGEST_FIELD, DirectionEncoder, Encoder
@@ -38,6 +40,13 @@ def untrained(fields: Sequence[str], learned_from: Sequence[str] = WORDS) -> Dir
     network = FieldsEncoder(len(numbering.vocabulary), len(fields), TINY).eval()
     torch.nn.init.normal_(network.combine.weight, std=0.5)
     return DirectionEncoder(network, numbering, fields)
+
+
+def saved_embedder(examples: Sequence[Example], folder: Path) -> Path:
+    """A model of examples with text, whose vectors are those of such an encoder."""
+    encoder = untrained(["text"], [each.x["text"] for each in examples])
+    RetrieveAndEdit(TaskRetriever.build(examples, encoder), VerbatimEditor()).save(folder)
+    return folder
 
 
 ENCODER = untrained(["name", "text"])
