@@ -76,7 +76,11 @@ ABLATIONS: Mapping[str, Settings] = {
     "no words dropped": {"network": {"word_dropout": 0.0}},
     "words in pieces": {"numbering": {"pieces": 500}},
     "no copying": {"network": {"copying": "none"}},
-    "x' read too": {"numbering": {"reads_prototype_input": True}},
+    "nothing aligned": {"network": {"aligned": False}},
+    "x' not read, nothing aligned": {
+        "network": {"aligned": False},
+        "numbering": {"reads_prototype_input": False},
+    },
     "no identity augmentation": {"augmentation": {"identity": 0.0}},
     "no noise in training": {"prototypes": {"top": 1}},
     "LSTM": {"network": {"architecture": "lstm"}},
