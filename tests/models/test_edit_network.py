@@ -40,7 +40,6 @@ TINY = EditNetworkConfig(
     heads=2,
     dropout=0.3,
     word_dropout=0.2,
-    aligned=True,
 )
 
 Row = tuple[tuple[list[int], ...], list[int]]  # two fields of x, one of x', y'; and the target

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from redraft.data.edit_numbers import EditBatch
 from redraft.data.vocabulary import UNKNOWN_NUMBER
 from redraft.errors import ConfigError
-from redraft.models.alignment import Alignment
 from redraft.models.causal import CausalDecoder, SourceEmbedding
 from redraft.models.chosen_words import chosen_words
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
@@ -46,7 +45,6 @@ class EditNetworkConfig:
     match_length: int = 4  # words before a place that are compared with those written last
     agreement: float = 1.0  # what each of them is worth before all training
     expects_words: bool = False  # the most frequent ones from the start
-    aligned: bool = False  # each token is told in which of x, x' and y' it stands as well
 
     def __post_init__(self) -> None:
         for name, table in (("architecture", ARCHITECTURES), ("copying", COPYINGS)):
@@ -129,9 +127,6 @@ class EditNetwork(EditDistribution):
             len(sizes.copyable), config.match_length, agreement=config.agreement
         )
         self.write = nn.Linear(self.decoder.width, sizes.written)
-        self.alignment = (
-            Alignment(sizes.fields, sizes.copyable, embedded_width) if config.aligned else None
-        )
 
     @property
     def device(self) -> torch.device:
@@ -162,8 +157,7 @@ class EditNetwork(EditDistribution):
         rate = self.config.word_dropout
         known = drop_tokens(known, rate, unknown=UNKNOWN_NUMBER, generator=generator)
         slots = self.copying.slots_of(ids, sources)
-        embedded = torch.cat([self.words(known), self.slots(slots)], 2)
-        return embedded + self.alignment(ids, sources) if self.alignment else embedded
+        return torch.cat([self.words(known), self.slots(slots)], 2)
 
     def read(
         self, state: EditState, tokens: Tensor, *, generator: torch.Generator | None = None

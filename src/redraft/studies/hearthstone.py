@@ -76,11 +76,7 @@ ABLATIONS: Mapping[str, Settings] = {
     "no words dropped": {"network": {"word_dropout": 0.0}},
     "words in pieces": {"numbering": {"pieces": 500}},
     "no copying": {"network": {"copying": "none"}},
-    "nothing aligned": {"network": {"aligned": False}},
-    "x' not read, nothing aligned": {
-        "network": {"aligned": False},
-        "numbering": {"reads_prototype_input": False},
-    },
+    "x' read too": {"numbering": {"reads_prototype_input": True}},
     "no identity augmentation": {"augmentation": {"identity": 0.0}},
     "no noise in training": {"prototypes": {"top": 1}},
     "LSTM": {"network": {"architecture": "lstm"}},

@@ -155,16 +155,14 @@ def _for_few(config: EditorConfig) -> EditorConfig:
     """The settings for few examples of one project, which are learned by heart in any case.
 
     That does least harm, and good the longer they are seen, with words dropped while they are read,
-    no prototype in half of the steps, so that what is read in the others is known as well, x and
-    the prototype's own input aligned, the mean of many steps' weights, and what followed in a like
-    state of the nearest examples heard beside them. Answers are short enough to be held to a
-    syntax, if all the examples have one.
+    no prototype in half of the steps, so that what is read in the others is known as well, the mean
+    of many steps' weights, and what followed in a like state of the nearest examples heard beside
+    them. Answers are short enough to be held to a syntax, if all the examples have one.
     """
     steps = LONGER * config.training.steps
     return replace(
         config,
-        network=replace(config.network, word_dropout=0.15, aligned=True),
-        numbering=replace(config.numbering, reads_prototype_input=True),
+        network=replace(config.network, word_dropout=0.15),
         prototypes=replace(config.prototypes, absent=0.5),
         training=replace(config.training, steps=steps, evaluate_every=steps // 8, average=0.998),
         decoding=replace(config.decoding, remembered=16, syntax=AUTO),
