@@ -8,11 +8,23 @@ from typing import Any
 import pytest
 
 from redraft.data.example import Example
-from redraft.editing.editor import Editor
+from redraft.editing.candidate import Candidate
+from redraft.editing.editor import Editor, VerbatimEditor
 from redraft.editing.neural_editor import NeuralEditor
+from redraft.editing.provenance import TracedToken
 from redraft.fitting import FitOptions
 from redraft.retrieval.retriever import Retriever
-from redraft.studies.answers import SYSTEMS, Bench, Questions, paper_rows, system_rows
+from redraft.studies.answers import (
+    COPIED,
+    SYSTEMS,
+    Bench,
+    Questions,
+    compared_rows,
+    paper_rows,
+    system_rows,
+)
+from redraft.studies.completions import SIMILARITY
+from redraft.studies.differences import keep
 from redraft.studies.hearthstone import (
     ABLATIONS,
     ALONE,
@@ -173,6 +185,52 @@ def test_an_editor_is_given_other_prototypes_than_the_nearest(bench: Bench) -> N
     assert list(rows) == [f"{SETTING}, {what} prototype" for what in ("the best", "any", "no")]
     assert {each.row.system for each in rows.values()} == {"retrieve+edit"}
     assert best.values["bleu_yin"] != nothing.values["bleu_yin"] != other.values["bleu_yin"]
+    assert best.row.metrics[SIMILARITY] > other.row.metrics[SIMILARITY] > 0
+    assert SIMILARITY not in nothing.row.metrics
+    table = TABLES[f"{SETTING}, prototypes"].markdown([asdict(best.row)])
+    assert f"| {SETTING}, the best prototype | retrieve+edit | 3 |" in table
+
+
+def test_what_was_copied_from_a_prototype_is_counted(bench: Bench) -> None:
+    copied, read = TracedToken("a", "prototype"), TracedToken("b", "input")
+
+    class Copying(VerbatimEditor):
+        def edit(self, *args: Any, **kwargs: Any) -> list[list[Candidate]]:
+            origins = ((copied, read, read, read), (), (copied, read))
+            answers = super().edit(*args, **kwargs)
+            return [
+                [replace(found, provenance=own)]
+                for (found, *_), own in zip(answers, origins, strict=True)
+            ]
+
+    retriever = bench.retriever("bm25")
+    measured = bench.measure("copying", SETTING, retriever, Copying())
+    assert measured.values[COPIED] == [25.0, 0.0, 50.0]
+    assert measured.row.metrics[COPIED] == 25.0
+    assert measured.values[SIMILARITY] == measured.values["bleu_yin"]  # prototypes as answers
+    silent = bench.measure("bm25", SETTING, retriever, VerbatimEditor())
+    assert COPIED not in silent.values
+
+
+def test_what_retrieval_brings_is_told_by_how_near_the_prototype_was(tmp_path: Path) -> None:
+    def kept(system: str, seed: int, exact: list[float], **values: list[float]) -> None:
+        row = Row(system, SETTING, "dev", seed, len(exact), {})
+        measured = Measured(row, {"exact": exact, **values}, ["0", "1", "2"])
+        keep(measured, tmp_path, metrics=measured.values)
+
+    for seed, right in ((0, 100.0), (1, 0.0)):
+        kept("retrieve+edit", seed, [100.0, right, 0.0], similarity=[90.0, 80.0, 20.0])
+        kept("seq2seq", seed, [0.0, 0.0, 0.0])
+    kept("retrieve+edit", 2, [0.0, 0.0, 0.0])  # of an earlier version, which did not tell
+    kept("seq2seq", 2, [0.0, 0.0, 0.0])
+    whole, far, near = compared_rows(
+        tmp_path, ["exact"], setting=SETTING, similarities=(0, 50, 101)
+    )
+    assert (whole.setting, whole.n, whole.metrics) == (SETTING, 3, {"exact": 33.33})
+    assert (far.setting, far.n, far.metrics) == (f"{SETTING}, similarity 0 to 50", 1, {"exact": 0})
+    assert (near.setting, near.n) == (f"{SETTING}, similarity 50 to 100", 2)
+    assert near.metrics == {"exact": 75.0}
+    assert near.config == {"seeds": [0, 1]}
 
 
 def test_the_half_that_was_not_trained_on_is_added_to_retrieve_from(

@@ -75,6 +75,14 @@ def test_seeds_of_another_run_join_the_mean(tmp_path: Path) -> None:
     assert rows[-1]["metrics"] == {"bleu_yin": 62.0}
 
 
+def test_a_figure_that_some_seeds_lack_has_no_mean() -> None:
+    first, second = row("task", 0, 60.0), row("task", 1, 62.0)
+    told = replace(first, metrics={**first.metrics, "copied": 30.0})
+    mean = with_means([told, second])[-1]
+    assert mean.seed == "mean"
+    assert set(mean.metrics) == set(mean.spread) == set(second.metrics)
+
+
 def test_seeds_of_other_settings_do_not_join_the_mean(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     long = {"training": {"steps": 100, "seed": 0, "rates": (1, 2)}}

@@ -238,7 +238,7 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
     from redraft.studies.answers import Bench, Questions, compared_rows, measured_rows
     from redraft.studies.corpora import read_splits
     from redraft.studies.differences import read_kept
-    from redraft.studies.hearthstone import GAINS, MEASURES, METRICS, SETTING
+    from redraft.studies.hearthstone import GAINS, MEASURES, METRICS, SETTING, SIMILARITIES
     from redraft.studies.prototype_use import gained_rows
 
     if request.data is None:
@@ -251,7 +251,7 @@ def _hearthstone_rows(request: Request) -> "Iterator[Row]":
             with watched(f"{measure.value}, seed {seed}") as observer:
                 bench = Bench(questions, FitOptions(seed=seed, observer=observer), runs)
                 yield from measured_rows(bench, MEASURES[measure.value], kept)
-    yield from compared_rows(kept, METRICS)
+    yield from compared_rows(kept, METRICS, setting=SETTING, similarities=SIMILARITIES)
     yield from gained_rows(read_kept(kept), SETTING, GAINS)
 
 

@@ -15,6 +15,7 @@ from redraft.data.example import Example
 from redraft.editing.candidate import Candidate
 from redraft.editing.editor import Editor, VerbatimEditor
 from redraft.editing.neural_editor import NeuralEditor
+from redraft.evaluation.bleu import bleu_yin
 from redraft.evaluation.evaluation import Evaluation
 from redraft.evaluation.exact_match import Language
 from redraft.experiment import fit_model
@@ -22,12 +23,16 @@ from redraft.fitting import FitOptions, Parts, editor_config, fit_editor
 from redraft.retrieval.prototype import Prototype
 from redraft.retrieval.retriever import Retriever
 from redraft.retrieve_and_edit import RetrieveAndEdit
+from redraft.studies.completions import SIMILARITY
 from redraft.studies.costs import training_costs, training_seconds
-from redraft.studies.differences import difference_rows, keep, read_kept
+from redraft.studies.differences import difference_rows, keep, read_kept, similarity_rows
 from redraft.studies.results import DECIMALS, Measured, Row
 from redraft.training.train_editor import paper_config
 
 Settings = Mapping[str, Mapping[str, Any]]
+
+COPIED = "copied"
+"""The share of an answer's tokens that were copied from its prototype, in per cent."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,8 @@ class Bench:
         scores = Evaluation.of(
             asked, predictions, train_outputs=outputs, language=self.questions.language
         ).scores
+        of_prototypes = _of_prototypes(asked, predictions)
+        means = {name: sum(each) / len(each) for name, each in of_prototypes.items()}
         row = Row(
             system,
             setting,
@@ -114,7 +121,10 @@ class Bench:
             self.options.seed,
             scores.n,
             {
-                **{name: round(value, DECIMALS) for name, value in scores.metrics.items()},
+                **{
+                    name: round(value, DECIMALS)
+                    for name, value in {**scores.metrics, **means}.items()
+                },
                 "per_second": round(len(asked) / seconds, DECIMALS),
             },
             {
@@ -129,7 +139,7 @@ class Bench:
             for example, value in zip(asked, values["exact"], strict=True)
         ]
         # every question stands for itself when they are drawn again
-        return Measured(row, values, [str(at) for at in range(len(asked))])
+        return Measured(row, {**values, **of_prototypes}, [str(at) for at in range(len(asked))])
 
     def alone(self, retriever_name: str, setting: str) -> Measured:
         """A retriever, its first prototype's output as the answer."""
@@ -164,6 +174,25 @@ class Bench:
         return replace(measured, row=row), editor
 
 
+def _of_prototypes(
+    asked: Sequence[Example], predictions: Sequence[Sequence[Candidate]]
+) -> dict[str, list[float]]:
+    """How near the prototype of each answer is to the truth, and what was copied from it.
+
+    Nothing of the one where an answer has no prototype, of the other where no token has an origin.
+    """
+    answers = [candidates[0] for candidates in predictions if candidates]
+    prototypes = [each.prototype for each in answers if each.prototype]
+    origins = [[token.origin for token in each.provenance] for each in answers]
+    found = {}
+    if len(prototypes) == len(asked):
+        pairs = zip(asked, prototypes, strict=True)
+        found[SIMILARITY] = [100 * bleu_yin(own.y, each.example.y) for own, each in pairs]
+    if len(answers) == len(asked) and any(origins):
+        found[COPIED] = [100 * own.count("prototype") / max(len(own), 1) for own in origins]
+    return found
+
+
 def _file(name: str) -> str:
     return "".join(each if each.isalnum() else "-" for each in name)
 
@@ -179,9 +208,16 @@ def measured_rows(bench: Bench, measures: Sequence[Rows], folder: Path) -> Itera
             yield measured.row
 
 
-def compared_rows(folder: Path, metrics: Collection[str]) -> Iterator[Row]:
-    """What Retrieve+Edit is ahead by of each other system, in all that was kept in the folder."""
-    for row in difference_rows(read_kept(folder), metrics=metrics):
+def compared_rows(
+    folder: Path, metrics: Collection[str], *, setting: str = "", similarities: Sequence[int] = ()
+) -> Iterator[Row]:
+    """What Retrieve+Edit is ahead by of each other system, in all that was kept in the folder.
+
+    Of Seq2Seq also, in this setting, by how near the prototype was: between each two similarities.
+    """
+    kept, place = read_kept(folder), f"{setting}, "
+    by_similarity = similarity_rows(kept, [setting], similarities, metrics, place=place)
+    for row in (*difference_rows(kept, metrics=metrics), *by_similarity):
         # of a system that is never right everything is an endless multiple
         shown = {name: row.metrics[name] for name in metrics if name in row.metrics}
         interval = {name: row.interval[name] for name in shown}

@@ -22,7 +22,7 @@ DEFAULT = "retrieve+edit"
 OTHER_PAIRS = (("task", "lexical"),)
 """Systems that are compared with one another besides."""
 
-SIMILARITIES = (0.0, 10.0, 30.0, 60.0, 101.0)
+SIMILARITIES = (0, 10, 30, 60, 101)
 """Bounds between which functions are taken together, by the BLEU of their prototype's body."""
 
 Groups = Mapping[tuple[str, str], Mapping[int | str, Measured]]
@@ -66,9 +66,7 @@ def difference_rows(
     measured: Sequence[Measured], metrics: Collection[str] = tuple(METRICS)
 ) -> Iterator[Row]:
     """The default less each other system and less itself with a part changed, in each setting."""
-    groups: dict[tuple[str, str], dict[int | str, Measured]] = defaultdict(dict)
-    for each in measured:
-        groups[each.row.system, each.row.setting][each.row.seed] = each
+    groups = _grouped(measured)
     for (system, setting), others in groups.items():
         place, _, changed = setting.partition(", ")
         if (system, changed) != (DEFAULT, ""):
@@ -79,10 +77,17 @@ def difference_rows(
             if system == second:
                 pairs = _pairs(groups.get((first, setting), {}), others)
                 yield from _difference(f"{first} − {second}", setting, pairs, metrics)
-    yield from _by_similarity(groups)
+    yield from similarity_rows(measured, SETTINGS, SIMILARITIES, metrics)
 
 
 Pairs = Sequence[tuple[Measured, Measured]]
+
+
+def _grouped(measured: Sequence[Measured]) -> Groups:
+    groups: dict[tuple[str, str], dict[int | str, Measured]] = defaultdict(dict)
+    for each in measured:
+        groups[each.row.system, each.row.setting][each.row.seed] = each
+    return groups
 
 
 def _pairs(ours: Mapping[int | str, Measured], theirs: Mapping[int | str, Measured]) -> Pairs:
@@ -90,30 +95,42 @@ def _pairs(ours: Mapping[int | str, Measured], theirs: Mapping[int | str, Measur
     return [(ours[seed], theirs[seed]) for seed in theirs if seed in ours]
 
 
-def _by_similarity(groups: Groups) -> Iterator[Row]:
-    """The default less Seq2Seq, the functions of all settings by how near their prototype was."""
+def similarity_rows(
+    measured: Sequence[Measured],
+    settings: Sequence[str],
+    bounds: Sequence[int],
+    metrics: Collection[str],
+    *,
+    place: str = "",
+) -> Iterator[Row]:
+    """The default less Seq2Seq, the examples of all settings by how near their prototype was.
+
+    The place is what the settings of the rows begin with.
+    """
+    groups = _grouped(measured)
     by_seed: dict[int | str, list[tuple[Measured, Measured]]] = defaultdict(list)
-    for setting in SETTINGS:
+    for setting in settings:
         sides = (groups.get((system, setting), {}) for system in (DEFAULT, "seq2seq"))
         for ours, theirs in _pairs(*sides):
-            by_seed[ours.row.seed].append((ours, theirs))
+            if SIMILARITY in ours.values:
+                by_seed[ours.row.seed].append((ours, theirs))
     most = max(map(len, by_seed.values()), default=0)  # a seed may lack settings yet
     pooled = [
         (_pooled([one for one, _ in own]), _pooled([other for _, other in own]))
         for own in by_seed.values()
         if len(own) == most
     ]
-    for low, high in pairwise(SIMILARITIES):
+    for low, high in pairwise(bounds):
         pairs = [
             (_between(low, high, ours, ours), _between(low, high, theirs, ours))
             for ours, theirs in pooled
         ]
-        name = f"similarity {low:.0f} to {min(high, 100):.0f}"
-        yield from _difference(f"{DEFAULT} − seq2seq", name, pairs, tuple(METRICS))
+        name = f"{place}similarity {low} to {min(high, 100)}"
+        yield from _difference(f"{DEFAULT} − seq2seq", name, pairs, metrics)
 
 
 def _pooled(measured: Sequence[Measured]) -> Measured:
-    """The functions of several settings as those of one."""
+    """The examples of several settings as those of one."""
     shared = set.intersection(*(set(each.values) for each in measured))
     values = {name: [x for each in measured for x in each.values[name]] for name in shared}
     packages = [package for each in measured for package in each.packages]
@@ -121,7 +138,7 @@ def _pooled(measured: Sequence[Measured]) -> Measured:
 
 
 def _between(low: float, high: float, measured: Measured, by: Measured) -> Measured:
-    """The functions whose similarity, as another has it, is between two bounds."""
+    """The examples whose similarity, as another has it, is between two bounds."""
     rows = [at for at, each in enumerate(by.values[SIMILARITY]) if low <= each < high]
     values = {name: [each[at] for at in rows] for name, each in measured.values.items()}
     packages = [measured.packages[at] for at in rows]

@@ -8,7 +8,16 @@ from typing import Any
 
 from redraft.config import DEFAULT_RETRIEVER
 from redraft.editing.neural_editor import NeuralEditor
-from redraft.studies.answers import Bench, Rows, Settings, is_ahead, paper_rows, system_rows
+from redraft.studies.answers import (
+    COPIED,
+    Bench,
+    Rows,
+    Settings,
+    is_ahead,
+    paper_rows,
+    system_rows,
+)
+from redraft.studies.completions import SIMILARITY
 from redraft.studies.costs import COSTS
 from redraft.studies.prototype_use import adding_rows, given_rows, is_gained
 from redraft.studies.results import Measured, Table
@@ -23,6 +32,17 @@ METRICS = {
 }
 GAINS = ("bleu_yin", "bleu_paper", "exact")
 """What is shown of the gain by pairs that were added."""
+
+PROTOTYPES = {
+    SIMILARITY: "BLEU of the prototype",
+    COPIED: "copied from it %",
+    "bleu_yin": METRICS["bleu_yin"],
+    "exact": METRICS["exact"],
+}
+"""What is shown of an editor's use of its prototypes."""
+
+SIMILARITIES = (0, 55, 65, 75, 101)
+"""Bounds between which cards are taken together, by the BLEU of their prototype: about quarters."""
 
 ALONE = ("lexical", "bm25", "input", "hybrid", "task")
 NETWORKS = 3
@@ -131,10 +151,11 @@ TABLES: Mapping[str, Table] = {
     SETTING: Table(METRICS, lambda row: not (is_ahead(row) or is_gained(row)), PUBLISHED),
     f"{SETTING}, ahead": Table(METRICS, is_ahead),
     f"{SETTING}, gained": Table({name: METRICS[name] for name in GAINS}, is_gained),
+    f"{SETTING}, prototypes": Table(PROTOTYPES, lambda row: COPIED in row["metrics"]),
     f"{SETTING}, costs": Table(
         {**COSTS, "per_second": "answers a second"}, lambda row: "millions" in row["metrics"]
     ),
 }
 """By their marks in a page: every system, what Retrieve+Edit is ahead by, what share of the gain of
-all pairs adding half of them brings, what each costs.
+all pairs adding half of them brings, what is made of prototypes, what each costs.
 """

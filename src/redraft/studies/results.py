@@ -75,7 +75,8 @@ def _mean(rows: Sequence[Row]) -> list[Row]:
     if len(rows) < 2:
         return []
     first = rows[0]
-    values = {name: [row.metrics[name] for row in rows] for name in first.metrics}
+    shared = [name for name in first.metrics if all(name in row.metrics for row in rows)]
+    values = {name: [row.metrics[name] for row in rows] for name in shared}
     return [
         Row(
             first.system,
