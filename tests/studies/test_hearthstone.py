@@ -280,3 +280,13 @@ def test_the_share_of_a_gain_is_of_the_means_over_the_seeds_that_have_every_step
     assert row.metrics == {"exact": 25.0}  # of parsing nothing was to be gained
     assert row.interval["exact"] == (25.0, 25.0)
     assert row.config == {"seeds": [0, 1]}
+
+    seldom = [
+        scored(setting, 0, [0.0] * 9 + [right])
+        for setting, right in ((f"{SETTING}, {HALF}", 0.0), (f"{SETTING}, {ADDED}", 50.0))
+    ]
+    (row,) = gained_rows([*seldom, scored(SETTING, 0, [0.0] * 9 + [100.0])], SETTING, ["exact"])
+    assert row.metrics == {"exact": 50.0}
+    assert row.interval == {}  # without the one answer nothing is gained that had a share
+    table = TABLES[f"{SETTING}, gained"].markdown([asdict(row)])
+    assert table.endswith("| 10 | – | – | 50.0 |\n")

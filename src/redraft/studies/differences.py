@@ -65,11 +65,18 @@ def read_kept(folder: Path) -> list[Measured]:
 def difference_rows(
     measured: Sequence[Measured], metrics: Collection[str] = tuple(METRICS)
 ) -> Iterator[Row]:
-    """The default less each other system and less itself with a part changed, in each setting."""
+    """The default less each other system and less itself with a part changed, in each setting.
+
+    A system with a part changed is compared with the default that has the same part changed, if
+    there is one.
+    """
     groups = _grouped(measured)
     for (system, setting), others in groups.items():
         place, _, changed = setting.partition(", ")
-        if (system, changed) != (DEFAULT, ""):
+        if system != DEFAULT and (DEFAULT, setting) in groups:
+            pairs = _pairs(groups[DEFAULT, setting], others)
+            yield from _difference(f"{DEFAULT} − {system}", setting, pairs, metrics)
+        elif (system, changed) != (DEFAULT, ""):
             pairs = _pairs(groups.get((DEFAULT, place), {}), others)
             other = ", ".join(name for name in (system, changed) if name not in (DEFAULT, ""))
             yield from _difference(f"{DEFAULT} − {other}", place, pairs, metrics)

@@ -96,7 +96,8 @@ def _gained(setting: str, steps: Sequence[Sequence[Measured]], metrics: Collecti
         if columns[:, 2].sum() > columns[:, 0].sum():  # a gain that there is none of has no share
             figures[metric] = round(float(_share(columns.sum(axis=0, keepdims=True))[0]), DECIMALS)
             low, high = bootstrap(columns, _share)
-            intervals[metric] = (round(low, DECIMALS), round(high, DECIMALS))
+            if np.isfinite([low, high]).all():  # it has no ends where many resamples gain nothing
+                intervals[metric] = (round(low, DECIMALS), round(high, DECIMALS))
     about = {"seeds": [each.row.seed for each in steps[0]]}
     return replace(
         row, setting=setting, seed=ALL_SEEDS, metrics=figures, interval=intervals, config=about
@@ -105,7 +106,7 @@ def _gained(setting: str, steps: Sequence[Sequence[Measured]], metrics: Collecti
 
 def _share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     first, second, third = sums.T
-    with np.errstate(divide="ignore"):  # some resamples gain nothing
+    with np.errstate(divide="ignore", invalid="ignore"):  # some resamples gain nothing
         shares: NDArray[np.float64] = 100 * (second - first) / (third - first)
     return shares
 

@@ -215,9 +215,11 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     if row["seed"] == "mean":
         return f"{value} ± {row['spread'][name]:.1f}"
     low, high = row["interval"].get(name, (None, None))
+    if low is None:
+        return value
     if row["seed"] == ALL_SEEDS:  # differences are small, and may be negative
         return f"{row['metrics'][name]:.2f} ({low:.2f} to {high:.2f})"
-    return value if low is None else f"{value} ({low:.1f}–{high:.1f})"
+    return f"{value} ({low:.1f}–{high:.1f})"
 
 
 def insert_table(page: Path, name: str, table: str) -> bool:
