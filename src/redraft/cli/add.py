@@ -24,6 +24,8 @@ def command(
 
     Killed at any moment, the folder holds the old model or the new one. In a store all examples
     come in one transaction, and whoever serves the model from there answers from them at once.
+    Where the weights know little of what was added, `redraft predict --studied 4` brings more of
+    it: before each answer a copy of the network learns the nearest examples.
 
     Example: `redraft add model/ new_pairs.jsonl`
     """
