@@ -1,10 +1,21 @@
-# Every target makes .venv and installs the pinned set first, once.
+# Every target makes its environment and installs the versions of its constraints first, once.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 CLUSTER_READY := .venv/.ready-cluster
+LOWEST := .venv-lowest/bin
+LOWEST_READY := .venv-lowest/.ready
+# what calls third-party libraries; models and training call torch alone, which has one version
+LOWEST_TESTS := $(addprefix tests/,bulk data index metrics retrieval server storage) \
+	tests/cli/test_verbs.py tests/test_dependencies.py
 
-.PHONY: help demo test test-cluster check format bench system-deps clean
+FRESH_TESTS := tests/test_errors.py tests/test_settings.py tests/test_types.py \
+	tests/data/test_fuzzed_files.py tests/cluster/test_store.py
+
+CASES ?= 1000000
+SEED ?= 0
+
+.PHONY: help demo test test-cluster test-lowest test-fresh fuzz check format bench tables settings system-deps clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +29,18 @@ test: $(READY) ## Run every test but those of `test-cluster`
 test-cluster: $(CLUSTER_READY) ## Run the tests of several processes, of PostgreSQL and of Ray
 	@$(BIN)/python -m pytest tests/cluster
 
+test-lowest: $(LOWEST_READY) ## Run the tests of third-party libraries with their lowest versions
+	@$(LOWEST)/python -m pytest $(LOWEST_TESTS)
+
+test-fresh: $(CLUSTER_READY) ## Run some properties on examples that no run has drawn before
+	@seed=$$(date +%Y%m%d); \
+		echo "reproduce with: REDRAFT_FRESH=1 pytest $(FRESH_TESTS) --hypothesis-seed=$$seed"; \
+		REDRAFT_FRESH=1 $(BIN)/python -m pytest $(FRESH_TESTS) --hypothesis-seed=$$seed
+
+fuzz: $(READY) ## Alter saved models and files of pairs at random, then read them (CASES=, SEED=)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.data.fuzz_files --cases $(CASES) --seed $(SEED)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.hostile.fuzz --cases $(CASES) --seed $(SEED)
+
 check: $(READY) ## Format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -30,12 +53,18 @@ format: $(READY) ## Rewrite the sources as `make check` wants them
 bench: $(READY) ## Measure speed and memory; writes benchmarks/results.json
 	@$(BIN)/python -m benchmarks.run
 
+tables: $(READY) ## Write the tables of the experiments' pages from their results
+	@$(BIN)/python -m experiments.tables
+
+settings: $(READY) ## Write docs/settings.md from the settings and their descriptions
+	@$(BIN)/python -m redraft.cli.config --markdown > docs/settings.md
+
 system-deps: ## Install the browser and the editor that some tests drive (Debian, as root)
 	@{ command -v chromium && command -v nvim; } >/dev/null || { apt-get update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium neovim; }
 
 clean: ## Remove what the other targets made
-	rm -rf .venv demo benchmarks/*.json
+	rm -rf .venv .venv-lowest demo benchmarks/*.json
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -49,3 +78,13 @@ $(CLUSTER_READY): $(READY)
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		$(BIN)/python -m pip install --quiet --editable ".[cluster]"
 	@touch $(CLUSTER_READY)
+
+# torch first and by its exact version: a range would bring the builds for graphics cards
+$(LOWEST_READY): pyproject.toml constraints-lowest.txt
+	@test -x $(LOWEST)/python || $(PYTHON) -m venv .venv-lowest
+	@echo "Installing the lowest versions into .venv-lowest (once)" >&2
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(LOWEST)/python -m pip install --quiet \
+		"$$(grep '^torch==' constraints-lowest.txt)"
+	@PIP_CONSTRAINT=$(CURDIR)/constraints-lowest.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(LOWEST)/python -m pip install --quiet --editable ".[dev]"
+	@touch $(LOWEST_READY)

@@ -18,13 +18,13 @@ import torch
 
 from benchmarks.measurement import Measurement, told
 from redraft import Example, RetrieveAndEdit
-from redraft.data.numbering import Numbering, NumberingConfig
 from redraft.data.pairs import write_pairs
-from redraft.editing.editor import VerbatimEditor
-from redraft.models.noisy_autoencoder import FieldsEncoder
-from redraft.retrieval.encoder import DirectionEncoder
-from redraft.retrieval.learned import TaskRetriever
-from redraft.training.train_retriever import large_config
+from redraft.editing.base import VerbatimEditor
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.retrieval.dense import TaskRetriever
+from redraft.retrieval.encoder import DenseEncoder
+from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
+from redraft.training.retriever_task import large_config
 from tests.cluster.ray_cluster import ray_nodes
 
 PAIRS = 100_000
@@ -45,10 +45,12 @@ def save_model(folder: Path) -> None:
     """A model with a retriever of the usual size, which nobody trained."""
     examples = list(pairs(100))
     torch.manual_seed(0)
-    numbering = Numbering.learn([each.x["text"] for each in examples], NumberingConfig(min_count=1))
+    encoding = TokenEncoder.learn(
+        [each.x["text"] for each in examples], TokenEncoderConfig(min_count=1)
+    )
     config = large_config().network
-    network = FieldsEncoder(len(numbering.vocabulary), 1, config).eval()
-    encoder = DirectionEncoder(network, numbering, ["text"])
+    network = FieldsEncoder(len(encoding.vocabulary), 1, config).eval()
+    encoder = DenseEncoder(network, encoding, ["text"])
     RetrieveAndEdit(TaskRetriever.build(examples, encoder), VerbatimEditor()).save(folder)
 
 

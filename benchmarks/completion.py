@@ -14,14 +14,14 @@ import numpy as np
 
 from benchmarks.measurement import Measurement
 from redraft import RetrieveAndEdit
-from redraft.autocomplete.engine import CompletionEngine
-from redraft.autocomplete.project import Project, index_project
-from redraft.data.example import Example
-from redraft.data.python_functions import as_source
+from redraft.completion.engine import CompletionEngine
+from redraft.completion.project import Project, index_project
 from redraft.data.split import split
-from redraft.data.tokenizer import Tokenizer, spell
-from redraft.fitting import FitOptions
-from redraft.studies.corpora import installed_functions
+from redraft.mining.installed import installed_functions
+from redraft.mining.python_functions import as_source
+from redraft.text.tokenizer import Tokenizer, spell
+from redraft.training.fit import FitOptions
+from redraft.types import Example
 
 PROTOTYPES, TYPED, TRAINED = 76_000, 200, 60.0
 

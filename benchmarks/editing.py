@@ -1,7 +1,9 @@
-"""The editor at its default size: training beside the matrix product, answers a second, memory."""
+"""The editor at its default size: training beside the matrix product, answers, memory."""
 
 import random
 import resource
+import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,12 +11,11 @@ from functools import partial
 import torch
 
 from benchmarks.measurement import Measurement, best_seconds
-from redraft.data.edit_numbers import EditBatch, EditNumbering
-from redraft.data.example import Example
-from redraft.editing.neural_editor import NeuralEditor
+from redraft.editing.neural import NeuralEditor
 from redraft.models.edit_network import EditNetworkConfig
-from redraft.retrieval.prototype import Prototype
-from redraft.training.train_editor import default_config
+from redraft.text.edit_encoder import EditBatch, EditEncoder
+from redraft.training.editor_task import default_config
+from redraft.types import Example, Prototype
 
 CARDS, BATCH, ASKED = 500, 16, 32
 FIELDS = {"name": (3, 6), "properties": (13, 14), "description": (3, 35)}
@@ -77,20 +78,22 @@ def run() -> Iterator[Measurement]:
     """Training and prediction, with one thread and with all."""
     examples = cards()
     config = default_config(len(examples))
-    numbering = EditNumbering.learn(examples, config.numbering)
+    encoding = EditEncoder.learn(examples, config.encoding)
     torch.manual_seed(0)
-    editor = NeuralEditor.build(numbering, config.network, config.decoding)
-    tokens = [numbering.tokenize(example) for example in examples]
+    # made-up outputs have no syntax, and "auto" is resolved by training alone
+    decoding = replace(config.decoding, max_length=100, syntax="any")
+    editor = NeuralEditor.build(encoding, config.network, decoding)
+    tokens = [encoding.tokenize(example) for example in examples]
     middle = sorted(range(1, CARDS), key=lambda at: len(tokens[at].output))
     chosen = middle[(CARDS - BATCH) // 2 :][:BATCH]
     numbered = [
-        numbering.number(tokens[at].fields, [[tokens[at - 1]]], tokens[at].output)[0]
+        encoding.number(tokens[at].fields, [[tokens[at - 1]]], tokens[at].output)[0]
         for at in chosen
     ]
     batch = editor.batch(numbered)
     read = sum(each.ids.shape[1] for each in batch.sources)
     wide = batch.target.ids.shape[1] - 1
-    shapes = products(config.network, read, wide, BATCH, numbering.written)
+    shapes = products(config.network, read, wide, BATCH, encoding.written)
     operands = [(torch.randn(n, k), torch.randn(k, m)) for n, k, m in shapes]
 
     def multiply() -> None:
@@ -109,6 +112,7 @@ def run() -> Iterator[Measurement]:
         share = seconds["product"] / seconds["step"]
         yield Measurement(name, count / seconds["step"], "tokens/s", share, "matrix product")
         yield from predictions(editor, examples, threads)
+        yield from single_answers(editor, examples, threads)
     torch.set_num_threads(all_threads)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield Measurement("peak memory with the editor's benchmarks", peak, "MB")
@@ -122,7 +126,7 @@ def predictions(
     prototypes = [[Prototype(example, 0.0)] for example in examples[1 : ASKED + 1]]
     editor.network.eval()
     decoders = {
-        name: editor.with_decoding(replace(editor.decoding, beam_size=size, max_length=100))
+        name: editor.with_decoding(replace(editor.decoding, beam_size=size))
         for name, size in (("greedy", 1), ("beam 5", 5))
     }
     seconds = best_seconds(
@@ -132,6 +136,22 @@ def predictions(
     for name, each in seconds.items():
         label = f"predictions of up to 100 tokens, {name}, {_threads(threads)}"
         yield Measurement(label, ASKED / each, "1/s", seconds["greedy"] / each, "greedy")
+
+
+def single_answers(
+    editor: NeuralEditor, examples: Sequence[Example], threads: int
+) -> Iterator[Measurement]:
+    """Measure the median time of one answer, with as many prototypes as the editor asks for."""
+    editor.network.eval()
+    wanted = editor.wants(1)
+    milliseconds = []
+    for row, example in enumerate(examples[:ASKED]):
+        prototypes = [Prototype(each, 0.0) for each in examples[row + 1 : row + 1 + wanted]]
+        started = time.perf_counter()
+        editor.edit([example.x], [prototypes])
+        milliseconds.append(1_000 * (time.perf_counter() - started))
+    name = f"one answer of up to 100 tokens, beam 5, {_threads(threads)}"
+    yield Measurement(name, statistics.median(milliseconds), "ms")
 
 
 def _threads(count: int) -> str:

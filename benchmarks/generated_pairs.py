@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from redraft.data.example import Example
+from redraft.types import Example
 
 _ROWS = 4_096
 

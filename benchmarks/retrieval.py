@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measurement import Measurement, best_seconds
-from redraft.data.example import Example
-from redraft.data.python_functions import find_sources, mine
 from redraft.data.rows import BadRow
-from redraft.data.tokenizer import Tokenizer, detokenize
-from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
+from redraft.mining.python_functions import find_sources, mine
+from redraft.retrieval.bm25 import Bm25Retriever
+from redraft.retrieval.bow import BowRetriever
+from redraft.text.tokenizer import Tokenizer, detokenize
+from redraft.types import Example
 
 QUERIES = 256
 
@@ -38,7 +39,7 @@ def run() -> Iterator[Measurement]:
     for name in ("tokenize", "detokenize"):
         ratio = seconds["split"] / seconds[name]
         yield Measurement(name, characters / seconds[name] / 1e6, "MB/s", ratio, "str.split")
-    lexical, bm25 = LexicalRetriever.build(examples), Bm25Retriever.build(examples)
+    lexical, bm25 = BowRetriever.build(examples), Bm25Retriever.build(examples)
     queries = [example.x for example in examples[:QUERIES]]
     seconds = best_seconds(
         {

@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -46,7 +46,7 @@ def main() -> None:
     Console().print(table)
     machine = {"cores": os.cpu_count(), "machine": platform.machine()}
     results = {
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         **machine,
         "measurements": [dataclasses.asdict(each) for each in measured],

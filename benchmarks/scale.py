@@ -24,23 +24,23 @@ from rich.table import Table
 from benchmarks.completion import keystrokes
 from benchmarks.generated_pairs import pairs, write_parquet
 from redraft import RetrieveAndEdit
-from redraft.autocomplete.engine import CompletionEngine
-from redraft.data.example import input_text
-from redraft.data.filed import FiledExamples, chunks, gather, scratch
-from redraft.data.numbering import Numbering
+from redraft.completion.engine import CompletionEngine
 from redraft.data.pairs import read_numbered
-from redraft.data.python_functions import as_source, mine_content
 from redraft.data.rows import BadRow
-from redraft.fitting import FitOptions
-from redraft.models.noisy_autoencoder import FieldsEncoder
-from redraft.retrieval.compressed import CompressedIndex, index_of_file
-from redraft.retrieval.encoder import DirectionEncoder
-from redraft.retrieval.index import build_index
-from redraft.retrieval.learned import LearnedRetriever
-from redraft.retrieval.lexical import Bm25Retriever
-from redraft.retrieval.vector_file import VectorFile
-from redraft.training.loop import Report
-from redraft.training.train_retriever import large_config
+from redraft.index.base import build_index
+from redraft.index.ivfpq import CompressedIndex, index_of_file
+from redraft.index.vector_file import VectorFile
+from redraft.mining.python_functions import as_source, mine_content
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.retrieval.bm25 import Bm25Retriever
+from redraft.retrieval.dense import LearnedRetriever
+from redraft.retrieval.encoder import DenseEncoder
+from redraft.storage.disk import DiskExamples, chunks, gather, scratch
+from redraft.text.token_encoder import TokenEncoder
+from redraft.training.fit import FitOptions
+from redraft.training.retriever_task import large_config
+from redraft.training.trainer import Report
+from redraft.types import input_text
 
 SIZES = (10_000, 100_000, 1_000_000)
 RETRIEVERS = ("bm25", "task")
@@ -87,7 +87,7 @@ def fit(folder: Path, retriever: str) -> Figures:
     """What `redraft fit` does: read, train, index, save."""
     figures: Figures = {}
     steps: list[Report] = []
-    options = FitOptions(SETTINGS, budget=BUDGET, observer=steps.append, tell=_tell)
+    options = FitOptions(SETTINGS, budget=BUDGET, on_step=steps.append, tell=_tell)
     with timed(figures, "seconds"):
         with timed(figures, "read_seconds"):
             rows = read_numbered(folder / "pairs.parquet")
@@ -111,7 +111,7 @@ def _recall(index: object) -> Figures:
     if not isinstance(index, CompressedIndex):
         return {}
     found = index.recall
-    return {"recall_at_10": found.at_10, "effort": found.effort, "compared": found.compared}
+    return {"recall_at_10": found.at_10, "effort": found.effort, "compared": found.rerank}
 
 
 def index(folder: Path, retriever: str) -> Figures:
@@ -125,7 +125,7 @@ def index(folder: Path, retriever: str) -> Figures:
         if isinstance(trained, Bm25Retriever):
             with timed(figures, "count_seconds"):
                 Bm25Retriever.build(examples)
-        elif isinstance(trained, LearnedRetriever) and isinstance(examples, FiledExamples):
+        elif isinstance(trained, LearnedRetriever) and isinstance(examples, DiskExamples):
             with timed(figures, "embed_seconds"):
                 parts = (
                     trained.encoder.encode([each.x for each in part]) for part in chunks(examples)
@@ -148,11 +148,11 @@ def _default_embedding() -> float:
     """Microseconds of an input through an encoder of the default size."""
     examples = list(islice(pairs(seed=1), EMBEDDED))
     config = large_config()
-    numbering = Numbering.learn((input_text(each.x) for each in examples), config.numbering)
+    encoding = TokenEncoder.learn((input_text(each.x) for each in examples), config.encoding)
     fields = list(examples[0].x)
-    network = FieldsEncoder(len(numbering.vocabulary), len(fields), config.network).eval()
+    network = FieldsEncoder(len(encoding.vocabulary), len(fields), config.network).eval()
     started = time.perf_counter()
-    DirectionEncoder(network, numbering, fields).encode([each.x for each in examples])
+    DenseEncoder(network, encoding, fields).encode([each.x for each in examples])
     return round(1e6 * (time.perf_counter() - started) / EMBEDDED, 1)
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from redraft.evaluation.completion_plots import growth_plot
-from redraft.studies.results import current_commit, insert_table
-from redraft.training.loop import TrainingConfig
+from experiments.lib.plots import growth_plot
+from experiments.lib.results import current_commit
+from experiments.lib.tables import insert_table
+from redraft.training.trainer import TrainingConfig
 
 SOURCES = ("scale", "store", "workers", "bulk")
 HERE = Path(__file__).parent

@@ -22,10 +22,10 @@ from benchmarks.completion import keystrokes
 from benchmarks.measurement import Measurement
 from benchmarks.serving_load import Outcome, Plan, Request
 from redraft import RetrieveAndEdit
-from redraft.autocomplete.project import Project
-from redraft.data.example import Example
-from redraft.data.tokenizer import Tokenizer, spell
-from redraft.fitting import FitOptions
+from redraft.completion.project import Project
+from redraft.text.tokenizer import Tokenizer, spell
+from redraft.training.fit import FitOptions
+from redraft.types import Example
 
 PACKAGES = ("asyncio", "email", "http", "json", "logging", "unittest", "urllib")
 CONNECTIONS, SECONDS, TRAINED = (1, 8, 64), 4.0, 15.0

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from benchmarks.measurement import Measurement, told
 from benchmarks.vectors import clustered
-from redraft.data.example import Example
-from redraft.retrieval.index import ExactIndex, FaissIndex
-from redraft.retrieval.neighbours import Neighbours
-from redraft.retrieval.postgres import created
-from redraft.retrieval.stored import StoredExamples
+from redraft.index.base import ExactIndex
+from redraft.index.faiss import FaissIndex
+from redraft.index.neighbours import Neighbours
+from redraft.postgres.examples import PostgresExamples
+from redraft.postgres.store import created
+from redraft.types import Example
 from tests.cluster.postgres_server import postgres_server
 
 SIZE = 200_000
@@ -47,7 +48,7 @@ def run(size: int = SIZE) -> Iterator[Measurement]:
             filled = time.perf_counter() - started
             name = f"{size:,} vectors of width {vectors.shape[1]}"
             yield Measurement(f"{name}, fill and index", filled, "s", filled / built, "FAISS")
-            stored = StoredExamples.read(store)
+            stored = PostgresExamples.read(store)
             index = stored.vector_index
             yield from _searching(
                 name,
@@ -72,7 +73,7 @@ def run(size: int = SIZE) -> Iterator[Measurement]:
                 },
             )
             seconds = [
-                _timed(lambda: stored.exchanged([], examples[:1]).write(queries[:1]))[0]
+                _timed(lambda: stored.replaced([], examples[:1]).write(queries[:1]))[0]
                 for _ in range(20)
             ]
             yield Measurement(f"{name}, add one example", 1000 * statistics.median(seconds), "ms")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from benchmarks.measurement import Measurement, best_seconds
-from redraft.data.sequences import Sequences, bucket
-from redraft.models.noisy_autoencoder import AutoencoderConfig, NoisyAutoencoder
+from redraft.models.autoencoder import AutoencoderConfig, NoisyAutoencoder
+from redraft.text.batch import Sequences, bucket
 
 BATCH, STEPS = 16, 1_000
 VOCABULARY = 1_000
@@ -41,7 +41,7 @@ def products(config: AutoencoderConfig, tokens: int, field_tokens: Sequence[int]
 
 def run() -> Iterator[Measurement]:
     """One step, and the same multiply-adds as bare products: forward once, backward twice."""
-    config = AutoencoderConfig(has_bag=False)
+    config = AutoencoderConfig(bag_of_words=False)
     torch.manual_seed(0)
     network = NoisyAutoencoder(VOCABULARY, len(FIELDS), config)
     optimiser = torch.optim.Adam(network.parameters())

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from benchmarks.measurement import Measurement, best_seconds
 from benchmarks.retrieval import mined
-from redraft.data.example import input_text
-from redraft.data.numbering import Numbering
+from redraft.index.base import ExactIndex, exact_search
+from redraft.index.faiss import FaissIndex
 from redraft.models import vmf
-from redraft.models.noisy_autoencoder import FieldsEncoder
-from redraft.retrieval.encoder import DirectionEncoder
-from redraft.retrieval.index import ExactIndex, FaissIndex, exact_search
-from redraft.training.train_retriever import large_config
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.retrieval.encoder import DenseEncoder
+from redraft.text.token_encoder import TokenEncoder
+from redraft.training.retriever_task import large_config
+from redraft.types import input_text
 
 WIDTH = 64
 SIZES = (10_000, 100_000, 1_000_000)
@@ -52,10 +53,10 @@ def embedding() -> Iterator[Measurement]:
     """Inputs a second through an encoder of the default size."""
     examples = mined()[:2000]
     config = large_config()
-    numbering = Numbering.learn((input_text(each.x) for each in examples), config.numbering)
+    encoding = TokenEncoder.learn((input_text(each.x) for each in examples), config.encoding)
     fields = list(examples[0].x)
-    network = FieldsEncoder(len(numbering.vocabulary), len(fields), config.network).eval()
-    encoder = DirectionEncoder(network, numbering, fields)
+    network = FieldsEncoder(len(encoding.vocabulary), len(fields), config.network).eval()
+    encoder = DenseEncoder(network, encoding, fields)
     inputs = [example.x for example in examples]
     seconds = best_seconds({"embed": lambda: encoder.encode(inputs)}, rounds=2)
     yield Measurement("embed documented functions", len(inputs) / seconds["embed"], "inputs/s")

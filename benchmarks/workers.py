@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 import torch
 
 from benchmarks.measurement import Measurement
-from redraft.data.example import Example
-from redraft.retrieval.lexical import Bm25Retriever
-from redraft.training.loop import last_report
-from redraft.training.prototypes import TopPrototypes, everywhere
-from redraft.training.train_editor import default_config, train_editor
-from redraft.training.workers import connected
+from redraft.retrieval.bm25 import Bm25Retriever
+from redraft.training.distributed import connected
+from redraft.training.editor_task import default_config, train_editor
+from redraft.training.prototype_sampling import TopPrototypes, everywhere
+from redraft.training.trainer import last_report
+from redraft.types import Example
 
 STEPS, ROUNDS = 40, 3
 EXAMPLES = 640
@@ -81,11 +81,11 @@ def train(steps: int) -> None:
             pairs,
             source,
             dataclasses.replace(config, training=training),
-            judge=lambda _: {},
+            validate=lambda _: {},
             folder=Path(folder),
             workers=workers,
         )
-        if workers.is_first:
+        if workers.is_main:
             print(last_report(Path(folder)).tokens_per_second)
 
 

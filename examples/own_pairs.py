@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from redraft import Example, RetrieveAndEdit
-from redraft.fitting import FitOptions
+from redraft.training.fit import FitOptions
 
 REQUESTS = {
     "total {a} of {table} by {b}": '{table}.groupby("{b}")["{a}"].sum()',

@@ -4,9 +4,9 @@ from functools import cache
 from pathlib import Path
 
 from redraft import RetrieveAndEdit
-from redraft.data.python_functions import Source, mine
 from redraft.data.rows import BadRow
-from redraft.fitting import FitOptions
+from redraft.mining.python_functions import Source, mine
+from redraft.training.fit import FitOptions
 from tests.greetings import SETTINGS
 
 NOUNS = (

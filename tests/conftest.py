@@ -2,17 +2,23 @@
 
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from redraft.data.example import Example
 from redraft.data.pairs import write_pairs
+from redraft.types import Example
+from tests.warm import WarmProcess, warm_process
 
 # two workers and what they start share the cores: threads that spin would slow each other down
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# where CI is set Hypothesis tries the same examples each time, which hides what others would find
+settings.register_profile("fresh", derandomize=False, database=None, print_blob=True)
+if "REDRAFT_FRESH" in os.environ:
+    settings.load_profile("fresh")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -23,13 +29,18 @@ def sentence(verb: str, count: int, name: str) -> Example:
     return Example({"text": x}, f"{verb}({name}[:{count}])", {"verb": verb})
 
 
-@pytest.fixture
-def examples() -> list[Example]:
-    """Sixty pairs, every output different."""
+def sixty_examples() -> list[Example]:
+    """Return sixty pairs, every output different."""
     verbs, names = ("sum", "max", "sorted"), ("cards", "players", "minions", "decks")
     return [
         sentence(verb, count, name) for verb in verbs for count in range(1, 6) for name in names
     ]
+
+
+@pytest.fixture
+def examples() -> list[Example]:
+    """Return the sixty pairs."""
+    return sixty_examples()
 
 
 @pytest.fixture
@@ -40,21 +51,20 @@ def pairs_file(tmp_path: Path, examples: Sequence[Example]) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmProcess]:
+    """Start the process that those of all commands are forked from."""
+    with warm_process() as process:
+        yield process
+
+
 @pytest.fixture
-def redraft(tmp_path: Path) -> Run:
-    """Runs the real command in a fresh process and an empty folder."""
+def redraft(tmp_path: Path, warm: WarmProcess) -> Run:
+    """Return a function that runs the real command in a process and an empty folder of its own."""
     folder = tmp_path / "cwd"
     folder.mkdir()
 
     def run(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from redraft.cli.app import main; main()"]
-        return subprocess.run(
-            [*command, *map(str, arguments)],
-            capture_output=True,
-            input=stdin,
-            text=True,
-            cwd=folder,
-            check=False,
-        )
+        return warm.run([*map(str, arguments)], cwd=folder, stdin=stdin)
 
     return run

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from redraft import Example, RetrieveAndEdit
-from redraft.fitting import FitOptions
+from redraft.training.fit import FitOptions
 
 NAMES = (
     *("Ada", "Boole7", "Curie", "Dirac", "EulerLeo", "Fermi", "Gauss", "Hopper_G", "Ito", "Jacobi"),
@@ -14,7 +14,7 @@ NAMES = (
 )
 SETTINGS: dict[str, Any] = {
     "retriever": {
-        "network": {"word_width": 16, "width": 8, "code_width": 16},
+        "network": {"word_width": 16, "width": 8, "embedding_dim": 16},
         "training": {"steps": 4},
     },
     "editor": {
@@ -24,21 +24,19 @@ SETTINGS: dict[str, Any] = {
             "slot_width": 16,
             "encoder_layers": 1,
             "decoder_layers": 1,
-            "heads": 2,
             "slots": 8,
             "word_dropout": 0.0,
         },
-        "prototypes": {"absent": 0.0},
-        "decoding": {"max_length": 20, "remembered": 0, "syntax": "any"},
+        "prototypes": {"prototype_dropout": 0.0},
+        "decoding": {"max_length": 20, "syntax": "any"},
         "training": {
             "steps": 150,
             "batch_size": 10,
             "learning_rate": 5e-3,
             "evaluate_every": 75,
             "warmup_steps": 0,
-            "decay": False,
-            "patience": 0,
-            "average": 0.0,
+            "lr_decay": False,
+            "ema_decay": 0.0,
         },
     },
 }

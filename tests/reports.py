@@ -7,16 +7,14 @@ from pathlib import Path
 
 import torch
 
-from redraft.data.example import Example
-from redraft.data.numbering import Numbering, NumberingConfig
-from redraft.editing.candidate import Candidate
-from redraft.evaluation.evaluation import Evaluation
-from redraft.evaluation.report import write_report
-from redraft.models.noisy_autoencoder import AutoencoderConfig, FieldsEncoder
-from redraft.retrieval.encoder import DirectionEncoder
-from redraft.retrieval.learned import TaskRetriever
-from redraft.retrieval.prototype import Prototype
-from redraft.retrieval.retriever import Retriever
+from redraft.metrics.evaluation import Evaluation
+from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.report.page import write_report
+from redraft.retrieval.base import Retriever
+from redraft.retrieval.dense import TaskRetriever
+from redraft.retrieval.encoder import DenseEncoder
+from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
+from redraft.types import Candidate, Example, Prototype
 
 HOSTILE = "<script>alert(1)</script> </script><!-- <b onclick='x()'>&amp; \"quoted\" $title"
 
@@ -95,14 +93,16 @@ def sections_of(page: Page) -> set[str | None]:
     return {given["id"] for tag, given in page.elements if tag == "section"}
 
 
-TINY = AutoencoderConfig(word_width=12, width=8, code_width=16, encoder_layers=1, concentration=42)
+TINY = AutoencoderConfig(
+    word_width=12, width=8, embedding_dim=16, encoder_layers=1, concentration=42
+)
 
 
 def task_retriever(examples: Sequence[Example]) -> TaskRetriever:
     """A learned retriever whose encoder nobody trained."""
     torch.manual_seed(0)
     texts = [example.x["text"] for example in examples]
-    numbering = Numbering.learn(texts, NumberingConfig(min_count=1))
-    network = FieldsEncoder(len(numbering.vocabulary), 1, TINY).eval()
+    encoding = TokenEncoder.learn(texts, TokenEncoderConfig(min_count=1))
+    network = FieldsEncoder(len(encoding.vocabulary), 1, TINY).eval()
     torch.nn.init.normal_(network.combine.weight, std=0.5)
-    return TaskRetriever.build(examples, DirectionEncoder(network, numbering, ["text"]))
+    return TaskRetriever.build(examples, DenseEncoder(network, encoding, ["text"]))

@@ -1,6 +1,8 @@
 """The tree is the architecture: imports point towards the leaves, and no file grows too large."""
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,32 +13,38 @@ PACKAGE = ROOT / "src" / "redraft"
 
 LAYERS = (
     "errors",
+    "types",
+    "storage",
     "config",
-    "artifact",
+    "text",
     "data",
+    "mining",
     "models",
+    "index",
+    "postgres",
     "retrieval",
     "editing",
-    "retrieve_and_edit",
+    "model",
+    "registry",
+    "persistence",
+    "metrics",
+    "report",
     "training",
-    "evaluation",
-    "fitting",
-    "experiment",
     "bulk",
-    "autocomplete",
-    "studies",
-    "serving",
+    "completion",
+    "server",
     "cli",
     "__main__",
 )
 """From leaf to root: a module may import what stands before it, or its own layer."""
 
-DOORS = {("retrieve_and_edit", "experiment"), ("retrieve_and_edit", "fitting")}
-"""The class reaches the composition root for fit, save and load, inside its methods."""
+DOORS = {("model", "persistence"), ("model", "training"), ("types", "text"), ("storage", "index")}
+"""Imports inside methods, so that classes have the methods that users expect."""
 
 MAX_LINES = 400
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
+RESEARCH = sorted((ROOT / "experiments").rglob("*.py"))
 
 
 def layer(module: str) -> str:
@@ -70,12 +78,21 @@ def test_imports_point_towards_the_leaves(path: Path) -> None:
         assert allowed, f"{relative} imports {module}, which is nearer to the root"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize(
+    "path", [*MODULES, *RESEARCH], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_no_file_grows_past_the_limit(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= MAX_LINES
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_product_does_not_know_the_research_on_it(path: Path) -> None:
+    assert not [module for module in imports(path) if module.split(".")[0] == "experiments"]
+
+
+@pytest.mark.parametrize(
+    "path", [*MODULES, *RESEARCH], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_every_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
 
@@ -86,3 +103,52 @@ def test_no_model_is_ever_unpickled() -> None:
         assert "import pickle" not in text
         assert "torch.load(" not in text
         assert "allow_pickle=True" not in text
+
+
+MUST_NOT_KNOW = {
+    "types": {"torch", "numpy", "scipy", "faiss"},
+    "storage": {"torch", "faiss", "fastapi", "typer"},
+    "text": {"fastapi", "typer", "faiss"},
+    "data": {"torch", "faiss", "fastapi", "typer"},
+    "mining": {"torch", "faiss", "fastapi", "typer"},
+    "models": {"faiss", "fastapi", "typer", "bm25s"},
+    "index": {"torch", "fastapi", "typer"},
+    "retrieval": {"fastapi", "typer", "faiss"},
+    "editing": {"fastapi", "typer", "faiss", "bm25s"},
+    "metrics": {"fastapi", "typer", "faiss"},
+    "completion": {"pygls", "lsprotocol", "fastapi", "typer"},
+    "server": {"torch", "faiss", "bm25s", "typer"},
+}
+"""Third-party packages that a package promises not to know."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_packages_do_not_know_what_they_promise_not_to(path: Path) -> None:
+    package = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    imported = {module.split(".")[0] for module in imports(path)}
+    assert not imported & MUST_NOT_KNOW.get(package, set())
+
+
+def test_no_public_class_name_stands_for_two_things() -> None:
+    names = Counter(
+        node.name
+        for path in MODULES
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_storage_classes_are_told_apart_only_where_they_are_defined() -> None:
+    check = re.compile(r"isinstance\([^)]*\b(InMemoryExamples|DiskExamples|PostgresExamples)\b")
+    outside = [path for path in MODULES if path.parent.name not in ("storage", "postgres")]
+    assert [path for path in outside if check.search(path.read_text())] == []
+
+
+def test_the_private_vocabulary_does_not_come_back() -> None:
+    words = (
+        "foresee|foreseen|remembered|studied|filed|chances|surprise|numbering|likeness|mend|told"
+    )
+    private = re.compile(rf"\b({words})\b", re.IGNORECASE)
+    found = {path.name: private.findall(path.read_text()) for path in MODULES}
+    assert {name: hits for name, hits in found.items() if hits} == {}

@@ -1,11 +1,11 @@
 """What the repository promises runs: every example, every command of the README, fast start-up."""
 
-import json
 import os
 import re
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -61,7 +61,7 @@ def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
 
 def test_the_readmes_client_asks_a_real_server(tmp_path: Path) -> None:
     from redraft import Example, RetrieveAndEdit
-    from tests.serving.http.servers import running
+    from tests.server.http.servers import running
 
     pair = Example({"text": "sum the first 3 items of decks"}, "sum(decks[:3])")
     RetrieveAndEdit.fit([pair], retriever="lexical", editor="verbatim").save(tmp_path / "model")
@@ -76,71 +76,14 @@ def test_the_readmes_client_asks_a_real_server(tmp_path: Path) -> None:
     assert len(RetrieveAndEdit.load(tmp_path / "model").retriever.examples) == 2
 
 
-def test_every_shipped_config_loads() -> None:
-    from redraft.config import read_toml
-    from redraft.fitting import FitOptions, editor_config, retriever_config
-    from redraft.training import train_editor, train_retriever
+def test_the_wheel_holds_the_product_and_no_research(tmp_path: Path) -> None:
+    from hatchling.builders.wheel import WheelBuilder
 
-    found = sorted((ROOT / "experiments").glob("*/*.toml"))
-    options = {path.relative_to(ROOT).as_posix(): FitOptions(read_toml(path)) for path in found}
-    for each in options.values():
-        retriever_config(533, each), editor_config(533, each)  # an unknown setting is an error
-    paper = "experiments/{}/paper.toml"
-    assert retriever_config(533, options[paper.format("retrieval")]) == (
-        train_retriever.paper_config()
-    )
-    assert editor_config(533, options[paper.format("hearthstone")]) == train_editor.paper_config()
-
-
-def assert_shown(mark: str, table: str, page: Path) -> None:
-    assert f"<!-- table: {mark} -->\n{table}<!-- end of table -->" in page.read_text()
-
-
-def test_tables_of_the_retrieval_page_are_those_of_the_results() -> None:
-    from redraft.studies.results import Table
-    from redraft.studies.retrieval import METRICS
-
-    folder = ROOT / "experiments" / "retrieval"
-    rows, table = json.loads((folder / "results.json").read_text())["rows"], Table(METRICS)
-    assert_shown("retrieval", table.markdown(rows), folder / "README.md")
-    assert_shown("retrieval", table.markdown(rows, is_brief=True), ROOT / "README.md")
-
-
-def test_tables_of_the_hearthstone_page_are_those_of_the_results() -> None:
-    from redraft.studies.hearthstone import SETTING, TABLES
-
-    folder = ROOT / "experiments" / "hearthstone"
-    rows = json.loads((folder / "results.json").read_text())["rows"]
-    for mark, table in TABLES.items():
-        assert_shown(mark, table.markdown(rows), folder / "README.md")
-    assert_shown(SETTING, TABLES[SETTING].markdown(rows, is_brief=True), ROOT / "README.md")
-
-
-@pytest.mark.parametrize("size", ["small", "full"])
-def test_tables_of_the_autocomplete_page_are_those_of_the_results(size: str) -> None:
-    from redraft.studies.completion_tables import TABLES
-
-    folder = ROOT / "experiments" / "python_autocomplete"
-    results = folder / "results.json" if size == "small" else folder / size / "results.json"
-    rows = json.loads(results.read_text())["rows"]
-    page = (folder / "README.md").read_text()
-    shown = re.findall(rf"<!-- table: autocomplete {size}, (.*) -->", page)
-    assert len(shown) >= 4
-    for name in shown:
-        mark = f"<!-- table: autocomplete {size}, {name} -->"
-        assert f"{mark}\n{TABLES[name].markdown(rows)}<!-- end of table -->" in page
-        brief = TABLES[name].markdown(rows, is_brief=True)
-        assert f"{mark}\n{brief}<!-- end of table -->" in README or mark not in README
-
-
-def test_tables_of_the_pairs_page_are_those_of_the_results() -> None:
-    from redraft.studies.pairs import KINDS, tables
-
-    folder = ROOT / "experiments" / "pairs"
-    results = folder / "results.json"
-    rows = json.loads(results.read_text())["rows"] if results.exists() else []
-    for mark, table in tables(list(KINDS)).items():
-        assert_shown(mark, table.markdown(rows), folder / "README.md")
+    [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        names = [Path(name) for name in archive.namelist()]
+    assert Path("redraft/cli/app.py") in names
+    assert {name.parts[0].partition("-")[0] for name in names} == {"redraft"}
 
 
 def seconds(*arguments: str) -> float:

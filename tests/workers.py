@@ -1,4 +1,4 @@
-"""Real processes that are connected as workers and run the functions that a test gives them."""
+"""Real processes, connected as workers, that run the functions of a test."""
 
 import multiprocessing
 import os
@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-from redraft.training.workers import Workers, connected
+from redraft.training.distributed import ProcessGroup, connected
 
 WAIT = 120.0
 Task = Callable[..., Any]
 
 
 def environment(store: TCPStore, *, rank: int, size: int) -> dict[str, str]:
-    """What `torchrun` would set for a worker, with a store that a test holds."""
+    """Return the variables that `torchrun` would set, with the store of a test."""
     return {
         "RANK": str(rank),
         "WORLD_SIZE": str(size),
@@ -29,19 +29,19 @@ def environment(store: TCPStore, *, rank: int, size: int) -> dict[str, str]:
     }
 
 
-def meeting_place() -> TCPStore:
-    """A store at any free port."""
+def rendezvous_store() -> TCPStore:
+    """Return a store on a free port."""
     return TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
 
 
 class Team:
-    """Some workers; all are asked at once, each answers for itself."""
+    """Several workers that run the same task at once."""
 
     def __init__(self, pipes: list["Connection[Any, Any]"]) -> None:
         self.pipes = pipes
 
     def run(self, task: Task, *arguments: object) -> list[Any]:
-        """What `task(workers, *arguments)` gives at each, or the text of its error."""
+        """Return the result of `task(workers, *arguments)` in each worker, or its error message."""
         for pipe in self.pipes:
             pipe.send((task, arguments))
         return [pipe.recv() if pipe.poll(WAIT) else "no answer" for pipe in self.pipes]
@@ -49,17 +49,17 @@ class Team:
 
 @contextmanager
 def team(size: int) -> Iterator[Team]:
-    """So many workers while it lasts."""
+    """Run `size` workers within the context."""
     context = multiprocessing.get_context("spawn")
-    store = meeting_place()
+    store = rendezvous_store()
     pipes, processes = [], []
     for rank in range(size):
-        own, other = context.Pipe()
+        pipe, other = context.Pipe()
         variables = environment(store, rank=rank, size=size)
         process = context.Process(target=_work, args=(other, variables), daemon=True)
         process.start()
         other.close()
-        pipes.append(own)
+        pipes.append(pipe)
         processes.append(process)
     try:
         yield Team(pipes)
@@ -74,13 +74,13 @@ def _work(pipe: "Connection[Any, Any]", variables: dict[str, str]) -> None:
     torch.set_num_threads(1)
     os.environ.update(variables)
     try:
-        with connected(os.environ, "cpu", meeting=timedelta(seconds=WAIT)) as workers:
+        with connected(os.environ, "cpu", timeout=timedelta(seconds=WAIT)) as workers:
             _answer(pipe, workers)
     except Exception:
-        os._exit(1)  # the test has what it asked for, and the others may be gone
+        os._exit(1)  # the test already has its result, and the others may be gone
 
 
-def _answer(pipe: "Connection[Any, Any]", workers: Workers) -> None:
+def _answer(pipe: "Connection[Any, Any]", workers: ProcessGroup) -> None:
     while True:
         try:
             task, arguments = pipe.recv()

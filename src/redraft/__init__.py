@@ -1,18 +1,16 @@
-"""Retrieve the example that is easiest to edit into the answer, edit it, show the source."""
+"""Retrieve and edit: answer an input by editing the output of a similar example."""
 
 from typing import TYPE_CHECKING, Any
 
-from redraft.data.example import Example
-from redraft.data.pairs import read_pairs
 from redraft.errors import RedraftError
 
 if TYPE_CHECKING:
-    from redraft.editing.candidate import Candidate
-    from redraft.retrieval.prototype import Prototype
-    from redraft.retrieve_and_edit import RetrieveAndEdit
-    from redraft.serving.client import Client as Client
+    from redraft.data.pairs import read_pairs
+    from redraft.model import RetrieveAndEdit
+    from redraft.server.client import Client as Client
+    from redraft.types import Candidate, Example, Prototype
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 __all__ = [
     "Candidate",
@@ -23,17 +21,19 @@ __all__ = [
     "read_pairs",
 ]
 
-# Client is not in __all__: it needs an extra, and `from redraft import *` must not
+# Client is not in __all__: it needs an extra, which `from redraft import *` must not require
 _LAZY = {
-    "Candidate": "redraft.editing.candidate",
-    "Client": "redraft.serving.client",
-    "Prototype": "redraft.retrieval.prototype",
-    "RetrieveAndEdit": "redraft.retrieve_and_edit",
+    "Candidate": "redraft.types",
+    "Client": "redraft.server.client",
+    "Example": "redraft.types",
+    "Prototype": "redraft.types",
+    "RetrieveAndEdit": "redraft.model",
+    "read_pairs": "redraft.data.pairs",
 }
 
 
 def __getattr__(name: str) -> Any:
-    # what needs NumPy or more is imported when it is first asked for
+    # imported lazily: torch takes seconds, and Ctrl-C must work from the start of a command
     if name not in _LAZY:
         raise AttributeError(f"module 'redraft' has no attribute {name!r}")
     import importlib

@@ -7,14 +7,14 @@ import pytest
 
 from redraft import Example, RetrieveAndEdit
 from redraft.bulk.addresses import names_in, read_whole
-from redraft.bulk.cluster import RayCluster
-from redraft.bulk.job import Job, Outcome, Task, in_this_process
-from redraft.bulk.mining import Mining
-from redraft.bulk.predicting import Asked, Predicting
+from redraft.bulk.job import BulkTask, Job, Outcome, in_this_process
+from redraft.bulk.mine import MineJob
+from redraft.bulk.predict import PredictJob, PredictOptions
+from redraft.bulk.ray_cluster import RayCluster
 from redraft.bulk.shards import Inputs, cut_files, cut_sources
 from redraft.bulk.work import worker_of
-from redraft.data.python_functions import find_sources
 from redraft.errors import BulkError, ConfigError, MissingExtraError
+from redraft.mining.python_functions import find_sources
 
 SHARDS = ["000000.jsonl", "000001.jsonl", "000002.jsonl"]
 
@@ -30,7 +30,7 @@ def inputs(tmp_path: Path) -> Inputs:
 
 
 def run(inputs: Inputs, folder: Path | str) -> list[Outcome]:
-    return list(Job.begin(Mining(), inputs, str(folder)).run(in_this_process))
+    return list(Job.begin(MineJob(), inputs, str(folder)).run(in_this_process))
 
 
 def test_rows_stand_in_the_order_of_the_input(inputs: Inputs, tmp_path: Path) -> None:
@@ -67,9 +67,17 @@ def test_the_folder_of_another_job_is_refused(inputs: Inputs, tmp_path: Path) ->
         run(fewer, tmp_path / "out")
     with pytest.raises(BulkError, match=r"sources: is not empty and holds no job\.json"):
         run(inputs, tmp_path / "sources")
-    (tmp_path / "out" / "job.json").write_text("{")
-    with pytest.raises(BulkError, match=r"job\.json: damaged"):
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "null", "5", '"x"', "[" * 100_000, '{"a":' * 100_000, "\udcff", ""]
+)
+def test_a_damaged_job_file_is_named(content: str, inputs: Inputs, tmp_path: Path) -> None:
+    run(inputs, tmp_path / "out")
+    (tmp_path / "out" / "job.json").write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(BulkError) as caught:
         run(inputs, tmp_path / "out")
+    assert str(caught.value) == f"{tmp_path}/out/job.json: damaged; name another folder"
 
 
 @pytest.mark.usefixtures("inputs")
@@ -93,14 +101,14 @@ def test_a_model_that_changes_while_the_job_goes_on_is_told(
 ) -> None:
     model = RetrieveAndEdit.fit(examples, retriever="bm25", editor="verbatim")
     model.save(tmp_path / "model")
-    work = Predicting.of(str(tmp_path / "model"), Asked(), store=None)
+    work = PredictJob.of(str(tmp_path / "model"), PredictOptions(), store=None)
     inputs = cut_files([str(pairs_file)], 50)
     assert len(list(Job.begin(work, inputs, str(tmp_path / "a")).run(in_this_process))) == 2
     job = Job.begin(work, inputs, str(tmp_path / "b"))
     fewer = RetrieveAndEdit.fit(examples[:40], retriever="bm25", editor="verbatim")
     fewer.save(tmp_path / "model")
     worker_of.cache_clear()  # as in a process that starts later
-    with pytest.raises(BulkError, match=r"model: is not what it was when the job began"):
+    with pytest.raises(BulkError, match=r"model: changed since the job started"):
         list(job.run(in_this_process))
 
 
@@ -114,11 +122,11 @@ def test_shards_are_written_wherever_fsspec_reaches(inputs: Inputs, tmp_path: Pa
 
 
 def test_a_folder_that_workers_do_not_share_is_told(inputs: Inputs, tmp_path: Path) -> None:
-    def elsewhere(task: Task) -> Iterator[Outcome]:
+    def elsewhere(task: BulkTask) -> Iterator[Outcome]:
         return (Outcome(shard.number, 1) for shard in task.shards)
 
-    job = Job.begin(Mining(), inputs, str(tmp_path / "out"))
-    with pytest.raises(BulkError, match="the folder must be one that all machines share"):
+    job = Job.begin(MineJob(), inputs, str(tmp_path / "out"))
+    with pytest.raises(BulkError, match="the folder must be shared by all machines"):
         list(job.run(elsewhere))
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from redraft.bulk.shards import Inputs, Row, Shard, cut_files, cut_sources, read_rows
-from redraft.data.python_functions import find_sources
 from redraft.errors import BulkError, PairsError
+from redraft.mining.python_functions import find_sources
 
 
 def all_rows(inputs: Inputs) -> list[Row]:
@@ -155,3 +155,21 @@ def test_what_holds_no_rows_is_told(tmp_path: Path) -> None:
             cut_files([str(tmp_path / name)], 2)
     with pytest.raises(BulkError, match=r"nonsense://x: cannot be read \(Protocol not known"):
         cut_files(["nonsense://x"], 2)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 100])
+def test_rows_of_parquet_are_the_same_however_they_are_cut(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    table = pyarrow.table({"x": [f"{at}" for at in range(10)], "z": list(range(10))})
+    parquet.write_table(table, path, row_group_size=4)
+    rows = all_rows(cut_files([str(path)], size))
+    assert [(row.line, row.value) for row in rows] == [(at + 1, {"x": f"{at}"}) for at in range(10)]
+
+
+def test_a_parquet_value_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    texts = pyarrow.array([b"a", b"\xff"], pyarrow.binary()).view(pyarrow.string())
+    parquet.write_table(pyarrow.table({"x": texts}), path)
+    expected = r"rows\.parquet:2: column 'x': not UTF-8 \(byte 0xff\); write the texts as UTF-8$"
+    with pytest.raises(PairsError, match=expected):
+        all_rows(cut_files([str(path)], 10))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from redraft import Example, RetrieveAndEdit
-from redraft.artifact import open_artifact
+from redraft.storage.artifact import open_artifact
 from tests.conftest import Run
 
 GOOD = '{"x": "a", "y": "b"}\n'
@@ -64,7 +64,7 @@ MISTAKES = [
     (no_file, "nowhere.jsonl: no such file; check the path"),
     (long_line, "pairs.jsonl:2: longer than 1,048,576 bytes; shorten or split it"),
     (latin_1, "pairs.jsonl:1: not UTF-8 (byte 0xe9 at column 11); save the file as UTF-8"),
-    (unknown_kind, "pairs.xlsx: unknown kind of file; its name must end in one of .jsonl"),
+    (unknown_kind, "pairs.xlsx: unknown file format; the name must end in .jsonl"),
     (truncated_gzip, "pairs.jsonl.gz: damaged gzip file"),
 ]
 
@@ -139,7 +139,7 @@ def test_a_wrong_name_of_a_part_lists_the_right_ones(
     tmp_path: Path, redraft: Run, pairs_file: Path
 ) -> None:
     arguments = ("fit", pairs_file, "-o", tmp_path / "model", "--retriever", "psychic")
-    assert_refused(redraft, "choose one of: lexical, bm25, task, input, hybrid, none", *arguments)
+    assert_refused(redraft, "choose one of: bow, bm25, task, input, none", *arguments)
     assert not (tmp_path / "model").exists()
 
 
@@ -147,7 +147,7 @@ def test_inputs_that_do_not_fit_the_model_are_refused(tmp_path: Path, redraft: R
     cards = [Example({"name": "Wisp", "cost": "0"}, "Wisp()")]
     RetrieveAndEdit.fit(cards, retriever="lexical", editor="verbatim").save(tmp_path / "cards")
     predict = ("predict", tmp_path / "cards")
-    fields = """has fields; give them as JSON: '{"name": "…", "cost": "…"}'"""
+    fields = """has several fields; give them as JSON: '{"name": "…", "cost": "…"}'"""
     assert_refused(redraft, fields, *predict, "Wisp")
     assert_refused(
         redraft, "no field 'colour'; its fields are: name, cost", *predict, '{"colour": ""}'

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from redraft import Example, RetrieveAndEdit
 from redraft.cli.app import app
-from tests.retrieval.test_learned import saved_embedder, untrained
+from tests.retrieval.test_dense import saved_embedder, untrained
 
 
 def run(*arguments: object) -> Result:
@@ -51,9 +51,9 @@ def test_predictions_in_shards_are_those_on_stdout(
 
 
 def test_pairs_in_shards_are_those_of_one_file(tmp_path: Path) -> None:
-    sources = Path(__file__).parent.parent.parent / "src" / "redraft" / "data"
+    sources = Path(__file__).parent.parent.parent / "src" / "redraft" / "storage"
     plain = run("mine", sources)
-    done = run("mine", sources, "-o", tmp_path / "pairs", "--rows", 5)
+    done = run("mine", sources, "-o", tmp_path / "pairs", "--rows", 3)
     assert done.exit_code == 0, done.stderr
     shards = sorted((tmp_path / "pairs").glob("*.jsonl"))
     assert len(shards) > 2
@@ -116,19 +116,23 @@ def refusal(*arguments: object) -> str:
     return str(line)
 
 
-def test_a_bad_row_is_named_and_the_shards_before_it_stay(
+def test_a_bad_row_is_named_before_anything_is_written(
     model: Path, pairs_file: Path, tmp_path: Path
 ) -> None:
-    with pairs_file.open("a") as stream:
-        stream.write('{"z": 1}\n')
+    good = pairs_file.read_text()
     for verb in (("embed", model, pairs_file), ("predict", model, "--file", pairs_file)):
         out = tmp_path / verb[0]
+        pairs_file.write_text(good + '{"z": 1}\n')
         line = refusal(*verb, "-o", out, "--rows", 20)
         assert line == f"error: {pairs_file}:61: expected an object with the key x"
-        assert len(list(out.glob("0*"))) == 3
+        assert not out.exists()
+        pairs_file.write_text(good + '{"x": "fixed"}\n')
+        assert run(*verb, "-o", out, "--rows", 20).exit_code == 0
+        assert len(list(out.glob("0*"))) == 4
     line = refusal("mine", pairs_file, "-o", tmp_path / "mined")
     expected = "expected an object with the key content, the text of a Python file"
     assert line == f"error: {pairs_file}:1: {expected}"
+    assert not (tmp_path / "mined").exists()
 
 
 def test_what_cannot_be_done_is_told(
@@ -139,7 +143,7 @@ def test_what_cannot_be_done_is_told(
     out = ("-o", tmp_path / "out")
     assert refusal("embed", tmp_path / "words", pairs_file, *out) == (
         f"error: {tmp_path / 'words'}: the bm25 retriever has no vectors; "
-        "fit a model with --retriever task, input or hybrid"
+        "fit a model with --retriever task or input"
     )
     assert not (tmp_path / "out").exists()  # it is free for another model
     assert "not a model" in refusal("embed", tmp_path / "no", pairs_file, *out)
@@ -147,7 +151,7 @@ def test_what_cannot_be_done_is_told(
     assert refusal("predict", model, "--file", pairs_file, "--ray") == f"error: --ray: {folder}"
     assert refusal("mine", tmp_path, "--ray", "head:6379") == f"error: --ray: {folder}"
     assert "shards are JSON lines of the inputs in --file" in refusal("predict", model, "x", *out)
-    assert "mined into shards; name their folder" in refusal("mine", pairs_file)
+    assert "mined into shards; add -o FOLDER" in refusal("mine", pairs_file)
     assert "exclude each other" in refusal(
         *("predict", model, "--file", pairs_file, *out, "--sample", 1)
     )
@@ -159,12 +163,12 @@ def test_what_is_no_address_of_ray_is_not_taken_for_an_input(
 ) -> None:
     pytest.importorskip("ray")
     line = refusal("embed", model, pairs_file, "-o", tmp_path / "out", "--ray", address)
-    assert line.startswith(f"error: --ray {address}: expected an address, HOST:PORT; to work")
+    assert line.startswith(f"error: --ray {address}: expected an address, HOST:PORT; ")
 
 
 @pytest.mark.parametrize("bare", ["rows.jsonl", "s3://bucket/rows", "-o", "rows/", "*.parquet"])
 def test_ray_without_an_address_swallows_no_input(bare: str) -> None:
-    from redraft.cli.bulk import _is_meant_for_ray
+    from redraft.cli._bulk import _is_meant_for_ray
 
     assert not _is_meant_for_ray(bare)
     assert _is_meant_for_ray("head:6379")

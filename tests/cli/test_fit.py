@@ -14,7 +14,7 @@ TINY = """
 [retriever.network]
 word_width = 16
 width = 8
-code_width = 16
+embedding_dim = 16
 [retriever.training]
 steps = 4
 [editor.network]
@@ -23,7 +23,6 @@ slot_width = 8
 width = 16
 encoder_layers = 1
 decoder_layers = 1
-heads = 2
 [editor.decoding]
 max_length = 12
 [editor.training]

@@ -42,7 +42,7 @@ def write_packages(folder: Path, *, functions: int = 5) -> Path:
 
 def outputs(folder: Path) -> dict[str, bytes]:
     """All files of a corpus that are results."""
-    paths = [*folder.glob("*/*.jsonl"), folder / "figures.json"]
+    paths = [*folder.glob("*/*.jsonl"), folder / "statistics.json"]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
@@ -56,7 +56,7 @@ def test_a_list_becomes_two_sets_split_by_package(tmp_path: Path, redraft: Run) 
     packages = write_packages(tmp_path / "corpus")
     done = mine(redraft, packages, tmp_path / "corpus")
     assert done.returncode == 0, done.stderr
-    figures = json.loads((tmp_path / "corpus" / "figures.json").read_text())
+    figures = json.loads((tmp_path / "corpus" / "statistics.json").read_text())
     assert figures["packages mined"] == PACKAGES
     for rule in ("paper", "strict"):
         parts = {side: read_pairs(tmp_path / "corpus" / rule / f"{side}.jsonl") for side in SIDES}
@@ -134,8 +134,8 @@ def test_a_group_on_two_sides_ends_with_one_line_and_no_corpus(
     done = mine(redraft, packages, out)
     assert done.returncode == 2
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"error: {packages}: twin-a is to be in dev and twin-b in test, but")
-    assert not (out / "figures.json").exists()
+    assert last.startswith(f"error: {packages}: twin-a is assigned to dev and twin-b to test, but")
+    assert not (out / "statistics.json").exists()
 
 
 def test_what_is_malformed_is_named_and_the_rest_is_built(tmp_path: Path, redraft: Run) -> None:
@@ -163,7 +163,7 @@ def test_what_is_malformed_is_named_and_the_rest_is_built(tmp_path: Path, redraf
         "(No matching distribution found for no-such-package==1.0)",
         f"skipped bomb-{wheel}: unpacks to more than 536,870,912 bytes; do not trust it",
         f"skipped cut-{wheel}: damaged (File is not a zip file); "
-        "delete it, and the same command downloads it again",
+        "delete it and run the same command to download it again",
         f"skipped outside-{wheel}: names a file outside of itself ('../outside.py'); "
         "do not trust it",
         remarks[4],
@@ -172,7 +172,7 @@ def test_what_is_malformed_is_named_and_the_rest_is_built(tmp_path: Path, redraf
         f"the corpus is in {out}",
     ]
     assert remarks[4].startswith("skipped mixed: old.py:1: not Python 3: Missing parentheses in")
-    figures = json.loads((out / "figures.json").read_text())
+    figures = json.loads((out / "statistics.json").read_text())
     assert figures["packages mined"] == PACKAGES + 1
     assert figures["files that cannot be read"] == 3
     missing = figures["packages without an archive that can be read"]
@@ -203,7 +203,7 @@ def test_a_source_archive_that_is_there_is_read(tmp_path: Path, redraft: Run) ->
         (["mine", "--packages", "list.txt", "--without", "a"], "cannot be combined with paths"),
         (["mine", "--packages", "list.txt"], "needs a folder to write to; add -o corpus/"),
         (["mine", "--packages", "none.txt", "-o", "out"], "none.txt: cannot be read"),
-        (["mine", "--packages", "list.txt", "-o", "list.txt"], "name a folder for the corpus"),
+        (["mine", "--packages", "list.txt", "-o", "list.txt"], "is a file; name a folder"),
         (["mine", "--packages", "list.txt", "-o", "out"], "no documented function in 0 mined"),
     ],
 )
@@ -215,7 +215,7 @@ def test_mistakes_end_with_one_line_that_says_what_to_do(
     assert done.returncode == 2
     assert message in done.stderr.splitlines()[-1]
     assert done.stderr.splitlines()[-1].startswith("error: ")
-    assert not (tmp_path / "cwd" / "out" / "figures.json").exists()
+    assert not (tmp_path / "cwd" / "out" / "statistics.json").exists()
 
 
 def many_functions(folder: Path) -> Path:
@@ -248,7 +248,7 @@ def test_a_killed_build_goes_on_to_the_same_bytes(jobs: int, tmp_path: Path, red
     for process in started(packages, tmp_path / "killed", jobs):
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    assert not (tmp_path / "killed" / "figures.json").exists()
+    assert not (tmp_path / "killed" / "statistics.json").exists()
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed/mined").glob("*.jsonl")}
     assert 2 <= len(kept) < PACKAGES
     assert mine(redraft, packages, tmp_path / "killed").returncode == 0
@@ -264,8 +264,6 @@ def test_ctrl_c_says_how_to_go_on(jobs: int, tmp_path: Path, redraft: Run) -> No
         assert process.stderr is not None
         last = process.stderr.read().strip().splitlines()
     assert process.returncode == 130
-    assert last == [
-        "stopped; what was downloaded and mined is kept: the same command goes on from it"
-    ]
-    assert not (tmp_path / "corpus" / "figures.json").exists()
+    assert last == ["stopped; downloads and mined files are kept; run the same command to resume"]
+    assert not (tmp_path / "corpus" / "statistics.json").exists()
     assert mine(redraft, packages, tmp_path / "corpus").returncode == 0

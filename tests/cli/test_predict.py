@@ -10,9 +10,10 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from redraft import RetrieveAndEdit
+from redraft.cli._panels import legend, traced
 from redraft.cli.app import app
-from redraft.cli.display import legend, traced
-from redraft.editing.provenance import TracedToken
+from redraft.editing.beam_search import SearchConfig
+from redraft.types import TracedToken
 from tests.greetings import greeter
 
 TEXT = "greet Zorblax"
@@ -102,23 +103,25 @@ def test_origins_can_be_told_apart_without_colours() -> None:
     assert traced(provenance, marks=True).plain == "‹f(› «name»)"
 
 
-def test_what_is_remembered_and_studied_reaches_the_search(folder: Path) -> None:
-    chances = [
+def test_steps_of_test_time_training_reach_the_search(folder: Path) -> None:
+    log_probs = [
         answer(folder / "sure", TEXT, *options, "--explain")["candidates"][0]["log_prob"]
-        for options in ((), ("--remembered", 4), ("--remembered", 4, "--studied", 2))
+        for options in ((), ("--ttt-steps", 0), ("--ttt-steps", 2))
     ]
-    assert len(set(chances)) == 3
-    answer(folder / "sure", TEXT, "--remembered", 0)
-    expected = "studied is 2 and remembered 0; name how many of the nearest examples are to be"
-    assert_refused(expected, folder / "sure", TEXT, "--studied", 2)
+    assert log_probs[0] == log_probs[1] != log_probs[2]
 
 
-def test_beam_and_prototypes_reach_the_search(folder: Path) -> None:
-    one = answer(folder / "sure", TEXT, "--beam", 1, "--explain")["candidates"]
-    assert one[0]["output"] == OUTPUT
-    mixed = answer(folder / "sure", TEXT, "--prototypes", 4, "--explain")["candidates"]
-    assert mixed[0]["output"] == OUTPUT
-    assert mixed[0]["log_prob"] != one[0]["log_prob"]
+def test_the_beam_reaches_the_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def recording(size: int, *rest: float) -> SearchConfig:
+        sizes.append(size)
+        return SearchConfig(size, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("redraft.editing.neural.SearchConfig", recording)
+    for beam in ((), ("--beam", 1), ("--beam", 7)):
+        assert answer(folder / "sure", TEXT, *beam)["output"] == OUTPUT
+    assert sizes == [5, 1, 7]
 
 
 def test_a_seed_draws_the_same_as_in_the_library(folder: Path) -> None:
@@ -142,7 +145,7 @@ def test_a_model_abstains_where_it_is_not_sure(folder: Path) -> None:
 def test_a_precision_becomes_a_confidence(folder: Path) -> None:
     done = predict(folder / "sure", TEXT, "--precision", 0.0)
     assert done.exit_code == 0, done.stderr
-    assert "answering from a confidence of" in done.stderr
+    assert "abstaining below a confidence of" in done.stderr
     assert json.loads(done.stdout)["abstained"] in (True, False)
 
 
@@ -152,14 +155,14 @@ def test_a_precision_that_was_never_reached_is_refused(
     from redraft.editing.confidence import Confidence
 
     monkeypatch.setattr(Confidence, "threshold", lambda *_: None)
-    expected = "--precision 0.95: no confidence was right as often on the 3 held-out pairs"
+    expected = "--precision 0.95: not reached at any confidence on the 3 held-out pairs"
     assert_refused(expected, folder / "sure", TEXT, "--precision", 0.95)
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        *(("--beam", 2), ("--prototypes", 2), ("--remembered", 2), ("--studied", 2)),
+        *(("--beam", 2), ("--ttt-steps", 2)),
         *(("--min-confidence", 0.5), ("--precision", 0.5)),
     ],
 )
@@ -171,7 +174,7 @@ def test_options_of_the_neural_editor_are_refused_by_models_without_it(
 
 
 def test_a_model_of_few_pairs_says_what_its_confidence_would_take(folder: Path) -> None:
-    expected = "--precision needs a model that learned how often it is right; fit it again on 20"
+    expected = "--precision needs a model with calibrated confidence; fit it again on 20"
     assert_refused(expected, folder / "few", TEXT, "--precision", 0.9)
 
 
@@ -181,8 +184,8 @@ def test_a_model_of_few_pairs_says_what_its_confidence_would_take(folder: Path) 
         (("--sample", 1, "--beam", 2), "--sample and --beam"),
         (("--sample", 1, "--where", "a=b"), "--sample and --where"),
         (("--precision", 0.5, "--min-confidence", 0.5), "--min-confidence and --precision"),
-        (("--studied", 2, "--precision", 0.5), "--studied and --precision"),
-        (("--studied", 2, "--min-confidence", 0.5), "--studied and --min-confidence"),
+        (("--ttt-steps", 2, "--precision", 0.5), "--ttt-steps and --precision"),
+        (("--ttt-steps", 2, "--min-confidence", 0.5), "--ttt-steps and --min-confidence"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(

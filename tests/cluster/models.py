@@ -6,11 +6,11 @@ from pathlib import Path
 import psycopg
 
 from redraft import Example, RetrieveAndEdit
-from redraft.editing.editor import VerbatimEditor
-from redraft.experiment import stored_model
-from redraft.retrieval.learned import TaskRetriever
-from redraft.retrieval.postgres import schema_of
-from tests.retrieval.test_learned import untrained
+from redraft.editing.base import VerbatimEditor
+from redraft.persistence import stored_model
+from redraft.postgres.store import schema_of
+from redraft.retrieval.dense import TaskRetriever
+from tests.retrieval.test_dense import untrained
 
 
 def save_stored(examples: Sequence[Example], folder: Path, store: str) -> str:

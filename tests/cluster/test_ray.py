@@ -19,7 +19,7 @@ from redraft import Example
 from redraft.cli.app import app
 from tests.cluster.ray_cluster import RayNodes, ray_nodes
 from tests.conftest import Run
-from tests.retrieval.test_learned import saved_embedder
+from tests.retrieval.test_dense import saved_embedder
 
 PATIENCE = 120.0
 ROWS = ("--rows", 50)
@@ -119,8 +119,8 @@ def test_a_node_or_the_whole_cluster_dies_in_the_middle_and_nothing_is_lost(
             _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 2
         assert errors == (
-            f"error: {cluster.address}: the Ray cluster went away; shards that are written stay, "
-            "and the same command goes on from them\n"
+            f"error: {cluster.address}: lost the Ray cluster; written shards are kept, "
+            "run the same command to resume\n"
         )
         there = contents(lost)
         assert 3 <= len(there) < 60
@@ -171,7 +171,7 @@ def test_an_interrupted_job_goes_on(nodes: RayNodes, model: Path, tmp_path: Path
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert errors == "interrupted; nothing half-written was left behind\n"
+    assert errors == "interrupted; no partial output was left behind\n"
     found = len(list(out.glob("0*")))
     assert 2 <= found < 150
     assert alone(*embed, "-o", out)["found"] == found
@@ -211,7 +211,7 @@ def test_a_machine_without_redraft_is_told_and_modules_of_the_user_are_left_alon
     with ray_nodes(1, PYTHONPATH=str(tmp_path / "bare")) as bare:
         mine = ("mine", Path(__file__), "-o", tmp_path / "out", "--ray", bare.address)
         line = refusal(redraft, *mine)
-    assert line.startswith(f"error: {bare.address}: a machine cannot do the work (")
+    assert line.startswith(f"error: {bare.address}: a worker cannot start (")
     assert "No module named 'redraft'" in line
 
 

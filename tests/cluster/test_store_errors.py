@@ -9,7 +9,7 @@ import pytest
 
 from redraft import Example
 from redraft.data.pairs import write_pairs
-from redraft.experiment import load_model
+from redraft.persistence import load_model
 from tests.cluster.gates import PATIENCE, gate, until_someone_waits
 from tests.cluster.models import outputs, save_stored, schema_in
 from tests.cluster.postgres_server import PASSWORD, PostgresServer
@@ -161,7 +161,7 @@ def test_a_server_that_goes_away_in_the_middle_is_told_and_nothing_is_lost(
     [line] = said.splitlines()
     place = store.rpartition("@")[2]
     assert line.startswith(f"error: {place}: the server went away (")
-    assert line.endswith("); what was being changed is there as a whole or not at all; try again")
+    assert line.endswith("); the change was made completely or not at all; try again")
     away = refusal(redraft, "predict", model, "sum cards", "--store", store)
     assert "no PostgreSQL server answers there" in away
     server.start()

@@ -13,7 +13,7 @@ import pytest
 
 from redraft import Example
 from redraft.data.pairs import write_pairs
-from redraft.retrieval.postgres import created
+from redraft.postgres.store import created
 from tests.cluster.gates import (
     PATIENCE,
     gate,
@@ -82,7 +82,7 @@ def test_killed_at_any_moment_all_of_an_add_is_there_or_nothing(
 ) -> None:
     schema = save_stored(examples, tmp_path / "model", store)
     slow_down(store, schema, 0.01)
-    chance = random.Random(0)
+    rng = random.Random(0)
     for verb in ("min", "len", "all", "any"):
         before = outputs(store, schema)
         write_pairs(more(60, verb), tmp_path / "more.jsonl")
@@ -90,7 +90,7 @@ def test_killed_at_any_moment_all_of_an_add_is_there_or_nothing(
         with redraft_process(*add) as process:
             until_someone_adds(store)
             try:
-                process.wait(chance.uniform(0, 1.5))
+                process.wait(rng.uniform(0, 1.5))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.wait(PATIENCE)
@@ -113,14 +113,14 @@ def test_a_fit_that_is_killed_while_it_fills_its_store_leaves_nothing(
             assert process.wait(PATIENCE) == -signal.SIGKILL
     until_nobody_is_left(store)
     assert schemas(store) == []
-    assert not (tmp_path / "model").exists()
+    assert not (tmp_path / "model" / "manifest.json").exists()
 
 
 def test_a_schema_that_no_model_came_to_name_is_removed_by_a_later_fit(
     examples: list[Example], store: str
 ) -> None:
     code = (
-        "import sys; from redraft import Example; from redraft.retrieval.postgres import created\n"
+        "import sys; from redraft import Example; from redraft.postgres.store import created\n"
         "with created(sys.argv[1], [Example({'text': 'x'}, 'y')], None) as store:\n"
         "    print(store.model, flush=True); sys.stdin.read()"
     )

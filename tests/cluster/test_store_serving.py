@@ -10,13 +10,13 @@ import httpx
 import pytest
 
 from redraft import Example
-from redraft.experiment import load_model
+from redraft.persistence import load_model
 from tests.baskets import write_project
 from tests.cluster.models import outputs, save_stored
 from tests.cluster.postgres_server import PASSWORD, PostgresServer
-from tests.serving.functions import model_of
-from tests.serving.http.servers import Running, running, wait_until
-from tests.serving.lsp.editor import running as running_editor
+from tests.server.functions import model_of
+from tests.server.http.servers import Running, running, wait_until
+from tests.server.lsp.editor import running as running_editor
 
 # of words that the encoder knows: others would look alike to it
 NEW = [
@@ -102,7 +102,7 @@ def test_a_store_that_goes_away_is_told_to_who_asks_and_answers_when_it_is_back(
         try:
             lost = answer(served, question)
             assert lost.status_code == 503
-            message = "the store of the examples cannot be reached; ask again soon"
+            message = "the store of the examples cannot be reached; retry soon"
             assert lost.json()["error"] == {"message": message, "field": None}
             added = {"examples": [{"x": NEW[0].x["text"], "y": NEW[0].y}]}
             refused = httpx.post(f"{served.url}/v1/examples", json=added, timeout=60)

@@ -10,7 +10,7 @@ from tests.baskets import write_project
 from tests.cluster.models import save_stored
 from tests.cluster.test_store import schemas
 from tests.conftest import Run, sentence
-from tests.serving.functions import model_of
+from tests.server.functions import model_of
 
 
 def told(redraft: Run, *arguments: object) -> dict[str, Any]:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from redraft.data.example import Example
-from redraft.retrieval.index import ExactIndex
-from redraft.retrieval.neighbours import Neighbours
-from redraft.retrieval.postgres import created
-from redraft.retrieval.stored import StoredExamples, StoredIndex
+from redraft.index.base import ExactIndex
+from redraft.index.neighbours import Neighbours
+from redraft.postgres.examples import PostgresExamples, PostgresIndex
+from redraft.postgres.store import created
+from redraft.types import Example
 
 SIZE, WIDTH = 6000, 24
 
@@ -25,16 +25,16 @@ QUERIES = unit_vectors(20, seed=1)
 
 
 @pytest.fixture(scope="module")
-def stored(other_store: str) -> Iterator[StoredExamples]:
+def stored(other_store: str) -> Iterator[PostgresExamples]:
     examples = [Example({"text": str(at)}, str(at), {"part": at % 100}) for at in range(SIZE)]
     with created(other_store, examples, VECTORS) as made:
-        yield StoredExamples.read(made)
+        yield PostgresExamples.read(made)
         made.close()
 
 
 @pytest.fixture
-def index(stored: StoredExamples) -> StoredIndex:
-    assert isinstance(stored.vector_index, StoredIndex)
+def index(stored: PostgresExamples) -> PostgresIndex:
+    assert isinstance(stored.vector_index, PostgresIndex)
     return stored.vector_index
 
 
@@ -43,7 +43,7 @@ def recall(found: Neighbours, truth: Neighbours) -> float:
     return float((found.distances <= truth.distances + 1e-4).mean())
 
 
-def is_by_the_graph(stored: StoredExamples) -> bool:
+def is_by_the_graph(stored: PostgresExamples) -> bool:
     """Whether the server would walk the graph for a query like ours."""
     sql = stored.store._sql
     text = "[" + ",".join("0" for _ in range(WIDTH)) + "]"
@@ -54,7 +54,9 @@ def is_by_the_graph(stored: StoredExamples) -> bool:
     return "using examples_vector_idx" in str(plan)
 
 
-def test_the_graph_finds_what_comparison_finds(stored: StoredExamples, index: StoredIndex) -> None:
+def test_the_graph_finds_what_comparison_finds(
+    stored: PostgresExamples, index: PostgresIndex
+) -> None:
     assert is_by_the_graph(stored)
     found, truth = index.search(QUERIES, 10), ExactIndex(VECTORS).search(QUERIES, 10)
     assert recall(found, truth) >= 0.99
@@ -65,7 +67,7 @@ def test_the_graph_finds_what_comparison_finds(stored: StoredExamples, index: St
 
 @pytest.mark.parametrize("share", [0.01, 0.5])
 def test_a_filter_leaves_k_results(
-    share: float, stored: StoredExamples, index: StoredIndex
+    share: float, stored: PostgresExamples, index: PostgresIndex
 ) -> None:
     allowed = stored.allowed({"part": 7}, {}) if share == 0.01 else np.arange(SIZE) % 2 == 0
     assert allowed.mean() == share
@@ -76,7 +78,7 @@ def test_a_filter_leaves_k_results(
     assert recall(found, truth) >= (1.0 if share == 0.01 else 0.99)
 
 
-def test_a_filter_around_the_query_is_widened_until_it_is_enough(index: StoredIndex) -> None:
+def test_a_filter_around_the_query_is_widened_until_it_is_enough(index: PostgresIndex) -> None:
     # the nearest half is not allowed: a walk that stops early would find nothing
     query = QUERIES[:1]
     order = ExactIndex(VECTORS).search(query, SIZE).rows[0]
@@ -86,7 +88,7 @@ def test_a_filter_around_the_query_is_widened_until_it_is_enough(index: StoredIn
     assert found.rows[0].tolist() == order[SIZE // 2 : SIZE // 2 + 10].tolist()
 
 
-def test_more_than_there_are_gives_all(index: StoredIndex) -> None:
+def test_more_than_there_are_gives_all(index: PostgresIndex) -> None:
     allowed = np.arange(SIZE) < 3
     assert sorted(index.search(QUERIES[:1], 10, allowed=allowed).rows[0]) == [0, 1, 2]
     every = index.search(QUERIES[:1], SIZE + 5).rows[0]
@@ -95,7 +97,7 @@ def test_more_than_there_are_gives_all(index: StoredIndex) -> None:
     assert index.search(QUERIES[:0], 10).rows.shape == (0, 10)
 
 
-def test_changes_that_are_not_written_are_searched_too(index: StoredIndex) -> None:
+def test_changes_that_are_not_written_are_searched_too(index: PostgresIndex) -> None:
     gone = ExactIndex(VECTORS).search(QUERIES, 3).rows.reshape(-1)
     gone = np.unique(gone)
     new = unit_vectors(30, seed=2)
@@ -113,6 +115,6 @@ def test_changes_that_are_not_written_are_searched_too(index: StoredIndex) -> No
 def test_equals_come_in_the_order_of_their_rows(store: str) -> None:
     examples = [Example({"text": "same"}, str(at)) for at in range(5)]
     with created(store, examples, np.repeat(VECTORS[:1], 5, axis=0)) as made:
-        index = StoredExamples.read(made).vector_index
+        index = PostgresExamples.read(made).vector_index
         assert index.search(VECTORS[:1], 3).rows.tolist() == [[0, 1, 2]]
         made.close()

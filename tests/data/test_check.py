@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redraft.data.check import DuplicateFinder, Finding, LeakFinder, Tally, check
-from redraft.data.example import Example
 from redraft.data.pairs import read_numbered, scan_numbered
 from redraft.data.rows import BadRow
+from redraft.types import Example
 
 WORDS = "the quick brown fox jumps over a lazy dog while seven wizards bake bread in old ovens"
 BODY = "\n".join(f"value_{n} = compute(first={n}, second={n * n})" for n in range(30))

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from redraft.data.example import Example
 from redraft.data.pairs import is_pairs, read_pairs, scan_pairs, write_pairs
 from redraft.data.rows import Columns
 from redraft.errors import PairsError
+from redraft.types import Example
 
 Rows = list[dict[str, Any]]
 
@@ -236,7 +236,7 @@ def test_an_unknown_kind_of_file_is_an_error_that_lists_the_kinds(name: str) -> 
     with pytest.raises(PairsError) as caught:
         read_pairs(name)
     assert str(caught.value) == (
-        f"{name}: unknown kind of file; its name must end in one of "
+        f"{name}: unknown file format; the name must end in "
         ".jsonl, .ndjson, .csv, .tsv, .parquet, .in (or .gz)"
     )
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from redraft.data.example import Example
 from redraft.data.pairs import scan_pairs
 from redraft.data.rows import MAX_ROW_BYTES, BadRow
+from redraft.types import Example
 
 GOOD = b'{"x": "a", "y": "1"}'
 LONG = b"z" * (2 << 20)
@@ -57,6 +57,19 @@ def good_inputs(path: Path) -> list[str]:
         (b'{"x": {"text": ["a"]}, "y": "1"}', "field 'text' of x must be text, got list"),
         (b'{"x": "a", "y": 1.5}', "y must be text, got float"),
         (b'{"x": "a", "y": "1", "meta": "m"}', "meta must be an object, got str"),
+        (
+            b'{"x": "a", "y": "1", "meta": {"m": NaN}}',
+            "meta 'm' is nan, which JSON does not have; use null, a number or text",
+        ),
+        (
+            b'{"x": "a", "y": "1", "meta": {"m": [-1e999]}}',
+            "meta 'm' is -inf, which JSON does not have; use null, a number or text",
+        ),
+        (
+            b'{"x": "a", "y": "1", "meta": {"m": ' + b"[" * 900 + b"]" * 900 + b"}}",
+            "meta 'm' is nested more than 32 deep; flatten it",
+        ),
+        (b'{"\\u001b]0;t\\u0007\\n": 1}', r"expected keys x and y, got \x1b]0;t\x07\n"),
         (b'{"x": " \\n", "y": "1"}', "x is empty"),
         (b'{"x": {}, "y": "1"}', "x is empty"),
         (b'{"x": "a", "y": "\\t"}', "y is empty"),
@@ -122,7 +135,7 @@ def test_a_bad_table_row_is_reported_and_the_next_is_read(
 ) -> None:
     content = b"\n".join([b"x,y", b'"a\nb",1', b"", row, b"last,2"])
     if ending == ".tsv":
-        content, reason = content.replace(b",", b"\t"), reason.replace("','", "'\t'")
+        content, reason = content.replace(b",", b"\t"), reason.replace("','", r"'\t'")
     path = write(tmp_path / f"pairs{ending}", content)
     assert bad_rows(path) == [(5, reason)]
     assert good_inputs(path) == ["a\nb", "last"]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.data.example import Example
 from redraft.data.split import split
 from redraft.errors import PairsError
+from redraft.types import Example
 
 SHARES: list[dict[str, float]] = [
     {"train": 0.8, "dev": 0.1, "test": 0.1},

@@ -62,7 +62,7 @@ def test_a_folder_of_cards_is_fitted_and_scored_by_every_scorer(
     assert fitted.returncode == 0
     done = redraft("evaluate", tmp_path / "model", tmp_path / "dev_hs.in", "-o", tmp_path / "out")
     scores = json.loads(done.stdout)
-    assert {"bleu_yin", "bleu_paper", "bleu_corpus", "exact", "exact_clean"} <= set(
+    assert {"bleu_yin", "bleu_paper", "bleu_corpus", "exact", "exact_unseen"} <= set(
         scores["interval"]
     )
     assert 50 < scores["bleu_yin"] < 100

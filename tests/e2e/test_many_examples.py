@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from redraft import Example, RetrieveAndEdit, fitting
+from redraft import Example, RetrieveAndEdit
 from redraft.cli.app import app
-from redraft.data import filed
-from redraft.data.filed import FiledExamples, gather
 from redraft.data.pairs import write_pairs
 from redraft.errors import NoAnswerError
-from redraft.fitting import FitOptions, prototype_source
-from redraft.serving.served_model import ServedModel
-from redraft.training.train_editor import EditorConfig
+from redraft.server.served_model import ServedModel
+from redraft.storage import disk as filed
+from redraft.storage.disk import DiskExamples, gather
+from redraft.training import fit as fitting
+from redraft.training.editor_task import EditorConfig
+from redraft.training.fit import FitOptions, prototype_source
 from tests.greetings import NAMES, SETTINGS, greeting, settings
 
 ASKED = [{"text": f"greet {name}"} for name in ("Ada", "Nobody", "Turing")]
@@ -56,11 +57,11 @@ def test_every_verb_gives_what_it_gives_in_memory(
     write_pairs([greeting("Nobody"), greeting("Somebody")], more)
     told = {}
     for many in (100, 12):
-        monkeypatch.setattr(filed, "MANY", many)
+        monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", many)
         model, parts = tmp_path / f"model-{many}", ("--retriever", retriever)
         fitted = run("fit", pairs, "-o", model, *parts, "--editor", "verbatim")
         held = RetrieveAndEdit.load(model).retriever.examples
-        assert isinstance(held, FiledExamples) == (many == 12)
+        assert isinstance(held, DiskExamples) == (many == 12)
         seen = [json.loads(fitted.stdout) | {"model": "", "bytes": 0}, answers(model)]
         run("evaluate", model, pairs, "-o", tmp_path / f"report-{many}")
         seen.append((tmp_path / f"report-{many}" / "scores.json").read_text())
@@ -74,19 +75,19 @@ def test_every_verb_gives_what_it_gives_in_memory(
     assert told[12] == told[100]
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "task", "hybrid"])
+@pytest.mark.parametrize("retriever", ["bm25", "task"])
 def test_what_is_trained_on_many_is_trained_as_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retriever: str
 ) -> None:
-    settings = {**SETTINGS, "editor": {**SETTINGS["editor"], "prototypes": {"has_noise": False}}}
+    settings = {**SETTINGS, "editor": {**SETTINGS["editor"], "prototypes": {"vmf_noise": False}}}
     answered = []
     for many in (100, 12):
-        monkeypatch.setattr(filed, "MANY", many)
+        monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", many)
         told: list[str] = []
         known = gather((greeting(name) for name in NAMES), tmp_path / f"examples-{many}")
         options = FitOptions(settings, tell=told.append)
         model = RetrieveAndEdit.fit(known, retriever=retriever, options=options)
-        assert isinstance(model.retriever.examples, FiledExamples) == (many == 12)
+        assert isinstance(model.retriever.examples, DiskExamples) == (many == 12)
         assert any("words are counted in" in each for each in told) == (many == 12)
         model.save(tmp_path / "model")
         loaded = RetrieveAndEdit.load(tmp_path / "model")
@@ -105,7 +106,7 @@ def test_what_is_trained_on_many_is_trained_as_in_memory(
 def test_prototypes_of_noisy_directions_are_drawn_from_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filed, "MANY", 12)
+    monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", 12)
     monkeypatch.setattr(filed, "CHUNK", 8)
     known = gather((greeting(name) for name in NAMES), tmp_path / "examples")
     model = RetrieveAndEdit.fit(known, retriever="task", options=FitOptions(settings(20)))
@@ -120,7 +121,7 @@ def test_prototypes_of_noisy_directions_are_drawn_from_many(
 def test_an_editor_of_many_projects_is_trained_on_some_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filed, "MANY", 12)
+    monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", 12)
     monkeypatch.setattr(fitting, "OF_PROJECTS", 11)
     pairs = [
         replace(greeting(name), meta={"package": f"p{at % 5}"}) for at, name in enumerate(NAMES)
@@ -137,7 +138,7 @@ def test_an_editor_of_many_projects_is_trained_on_some_of_them(
 def test_a_model_whose_folder_is_gone_answers_and_is_changed_in_memory(
     pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filed, "MANY", 12)
+    monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", 12)
     run("fit", pairs, "-o", tmp_path / "model", "--editor", "verbatim")
     loaded = RetrieveAndEdit.load(tmp_path / "model")
     shutil.rmtree(tmp_path / "model")
@@ -152,7 +153,7 @@ def test_a_split_of_many_is_that_of_few(
 ) -> None:
     for arguments in ((), ("--by", "initial")):
         for many in (100, 12):
-            monkeypatch.setattr(filed, "MANY", many)
+            monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", many)
             run("split", pairs, "-o", tmp_path / f"parts-{many}", *arguments)
         for name in ("train.jsonl", "dev.jsonl", "test.jsonl"):
             expected = (tmp_path / "parts-100" / name).read_text()
@@ -163,12 +164,12 @@ def test_a_split_of_many_is_that_of_few(
 def test_near_leaks_are_looked_for_among_the_first_of_many_and_that_is_told(
     pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filed, "MANY", 12)
+    monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", 12)
     known = [greeting(name) for name in NAMES]
     write_pairs([replace(known[0], y="another"), known[-1]], tmp_path / "test.jsonl")
     command = ["check", tmp_path / "test.jsonl", "--against", pairs]
     done = CliRunner().invoke(app, [*map(str, command)])
-    assert "near leaks are looked for among the first 12 of 30 rows" in done.stderr
+    assert "near leaks are checked against the first 12 of 30 rows" in done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["detail"] for each in found[:-1]] == ["same input", "same input and output"]
 
@@ -176,7 +177,7 @@ def test_near_leaks_are_looked_for_among_the_first_of_many_and_that_is_told(
 def test_many_examples_are_served_by_their_identity(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filed, "MANY", 12)
+    monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", 12)
     known = gather((greeting(name) for name in NAMES), tmp_path / "examples")
     model = RetrieveAndEdit.fit(known, retriever="bm25", editor="verbatim")
     served = ServedModel("greetings", model)
@@ -191,10 +192,10 @@ def test_many_examples_are_served_by_their_identity(
 PEAK = """
 import itertools, sys
 from pathlib import Path
-from redraft.data import filed
-from redraft.data.example import Example
-from redraft.retrieval.lexical import Bm25Retriever
-filed.MANY = 1000
+from redraft.storage import disk as filed
+from redraft.types import Example
+from redraft.retrieval.bm25 import Bm25Retriever
+filed.IN_MEMORY_LIMIT = 1000
 folder, count = Path(sys.argv[1]), int(sys.argv[2])
 pairs = (
     Example({"text": f"sum the {at % 50} rows of table_{at}"}, f"return {at} + " * 20 + "1")
@@ -221,7 +222,7 @@ def test_memory_does_not_grow_with_the_examples(tmp_path: Path) -> None:
 def test_a_model_of_many_examples_goes_back_to_memory_with_few(
     pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filed, "MANY", len(NAMES))
+    monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", len(NAMES))
     model = tmp_path / "model"
     write_pairs(
         [
@@ -231,7 +232,7 @@ def test_a_model_of_many_examples_goes_back_to_memory_with_few(
         pairs,
     )
     run("fit", pairs, "-o", model, "--editor", "verbatim")
-    assert isinstance(RetrieveAndEdit.load(model).retriever.examples, FiledExamples)
+    assert isinstance(RetrieveAndEdit.load(model).retriever.examples, DiskExamples)
     run("remove", model, "--where", "initial=A")
     assert isinstance(RetrieveAndEdit.load(model).retriever.examples, list)
     assert not any(each.meta["initial"] == "A" for each in examples(model))

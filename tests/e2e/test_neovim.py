@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import program
-from tests.serving.functions import model_of
+from tests.server.functions import model_of
 
 DEADLINE = 60.0
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from redraft import Example, RetrieveAndEdit
-from redraft.autocomplete.project import Project
+from redraft.completion.project import Project
 from tests.e2e.page_server import PageServer
 from tests.greetings import greeter
 from tests.programs import program
@@ -132,7 +132,7 @@ def test_an_answer_shows_where_each_token_came_from(open_page: Open) -> None:
     expect(page.locator(".answer .legend")).to_contain_text("copied from the prototype")
     tokens.get_by_text("print").hover()
     expect(page.get_by_role("tooltip")).to_have_text(
-        re.compile("^(copied from the (prototype|input)|written)$")
+        re.compile("^(copied from the (prototype|input)|generated)$")
     )
     expect(page.locator(".prototype")).to_have_count(10)
     expect(page.locator(".answer-choice")).to_have_count(3)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from redraft.artifact import open_artifact
+from redraft.storage.artifact import open_artifact
 from tests.conftest import Run
 
 CONFIG = """
 [retriever.network]
 word_width = 16
 width = 8
-code_width = 16
+embedding_dim = 16
 decoder_layers = 1
 dropout = 0.1
 word_dropout = 0.1
@@ -30,14 +30,12 @@ slot_width = 8
 width = 16
 encoder_layers = 1
 decoder_layers = 1
-heads = 2
 [editor.decoding]
 max_length = 12
 [editor.training]
 steps = 24
 batch_size = 16
 evaluate_every = 2
-patience = 0
 save_seconds = 0.0
 """
 RETRIEVER = ("--retriever", "task", "--editor", "verbatim")
@@ -81,7 +79,7 @@ def test_sigkill_at_random_moments_changes_nothing(
     # the moment is random to the microsecond: the signal races with the steps
     for lines in random.sample(range(2, 5), kills):
         assert kill_after(lines, signal.SIGKILL, arguments) == -signal.SIGKILL
-        assert not (tmp_path / "killed").exists()
+        assert not (tmp_path / "killed" / "manifest.json").exists()
         assert (tmp_path / "killed.training").exists()
     done = redraft(*arguments)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Beam search and sampling against enumeration, on walks that depend on their whole history."""
+"""Beam search and sampling against enumeration, on models that depend on their whole history."""
 
 import math
 from collections import Counter
@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
 
-from redraft.editing.beam_search import CHILDREN, Allows, Hypothesis, SearchConfig, beam_search
+from redraft.editing.beam_search import (
+    CANDIDATES_PER_BEAM,
+    Constraint,
+    Hypothesis,
+    SearchConfig,
+    beam_search,
+)
 from redraft.errors import ConfigError
 
 START, END, LINE, PAD = 0, 1, 2, 3
@@ -21,7 +27,7 @@ HISTORIES = 20_011
 REPLICAS = 20_000
 
 Tokens = tuple[int, ...]
-Draw = tuple[Tokens, ...]  # what one beam holds, best first
+Draw = tuple[Tokens, ...]  # the sequences of one beam, best first
 
 seeds = st.integers(0, 2**31)
 widths = st.integers(3, 5)
@@ -31,24 +37,24 @@ quick = settings(deadline=None, max_examples=40)
 
 
 @dataclass
-class TableWalk:
-    """Log-probabilities looked up by a digest of all that was read, the input's number first."""
+class TableModel:
+    """Log-probabilities indexed by a digest of the input's row and all tokens."""
 
     table: Tensor  # (HISTORIES, W)
-    shapes: list[tuple[int, int]] = field(default_factory=list)  # of the tokens at each reading
-    read: list[Tokens] = field(default_factory=list)  # every history that was ever reached
+    shapes: list[tuple[int, int]] = field(default_factory=list)  # of the tokens of each step
+    read: list[Tokens] = field(default_factory=list)  # every prefix, the index of its input first
     selections: int = 0
 
     @classmethod
-    def random(cls, seed: int, width: int, *, holes: float = 0.0) -> "TableWalk":
-        """A walk on which a share of the tokens is impossible, but never the end."""
+    def random(cls, seed: int, width: int, *, holes: float = 0.0) -> "TableModel":
+        """Return a random model; a share of the tokens is impossible, but never the end token."""
         generator = torch.Generator().manual_seed(seed)
         logits = 1.5 * torch.randn((HISTORIES, width), generator=generator)
         is_hole = torch.rand((HISTORIES, width), generator=generator) < holes
         is_hole[:, END] = False
         return cls(logits.masked_fill(is_hole, -math.inf).log_softmax(1))
 
-    def advance(self, state: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def step(self, state: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
         assert len(state) == len(tokens)
         self.shapes.append((tokens.shape[0], tokens.shape[1]))
         state = torch.cat([state, tokens], 1)
@@ -58,26 +64,26 @@ class TableWalk:
             digest = (digest * 8191 + column + 17) % HISTORIES
         return self.table[digest], state
 
-    def select(self, state: Tensor, rows: Tensor) -> Tensor:
+    def reorder(self, state: Tensor, rows: Tensor) -> Tensor:
         self.selections += 1
         return state[rows]
 
     def after(self, history: Sequence[int]) -> list[float]:
-        """The log-probabilities of the next token, one history at a time."""
+        """Return the log-probabilities of the token after one history."""
         nothing = torch.zeros((1, 0), dtype=torch.long)
-        log_probs, _ = TableWalk(self.table).advance(nothing, torch.tensor([history]))
+        log_probs, _ = TableModel(self.table).step(nothing, torch.tensor([history]))
         return [float(log_prob) for log_prob in log_probs[0]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A search: the walk, what is allowed, and the inputs by number."""
+    """A search over a table model."""
 
-    walk: TableWalk
+    next_tokens: TableModel
     config: SearchConfig
     stops: Collection[int] = (END,)
-    barred: Collection[int] = ()
-    allows: Allows | None = None
+    suppressed: Collection[int] = ()
+    constraint: Constraint | None = None
 
     def run(
         self,
@@ -87,30 +93,30 @@ class Case:
         generator: torch.Generator | None = None,
     ) -> list[list[Hypothesis]]:
         return beam_search(
-            self.walk,
+            self.next_tokens,
             torch.tensor(inputs)[:, None],
             self.config,
             first=torch.full((len(inputs),), START),
             stops=self.stops,
-            barred=self.barred,
+            suppressed=self.suppressed,
             prefixes=prefixes,
             generator=generator,
-            allows=self.allows,
+            constraint=self.constraint,
         )
 
     def children(self, history: Tokens, tokens: Tokens) -> list[tuple[int, float]]:
-        """The tokens that may follow a continuation, with their log-probabilities."""
+        """Return the tokens that may follow a continuation, with their log-probabilities."""
         is_last = len(tokens) + 1 == self.config.max_length
         return [
             (token, log_prob)
-            for token, log_prob in enumerate(self.walk.after([*history, *tokens]))
-            if log_prob > -math.inf and token not in self.barred
+            for token, log_prob in enumerate(self.next_tokens.after([*history, *tokens]))
+            if log_prob > -math.inf and token not in self.suppressed
             if token in self.stops or not is_last
-            if self.allows is None or self.allows(history[0], [*tokens, token])
+            if self.constraint is None or self.constraint(history[0], [*tokens, token])
         ]
 
     def enumerate(self, history: Tokens = (0, START), tokens: Tokens = ()) -> dict[Tokens, float]:
-        """Every continuation that ends in time, with its log-probability."""
+        """Return the log-probability of every continuation that ends in time."""
         found: dict[Tokens, float] = {}
         for token, log_prob in self.children(history, tokens):
             longer = (*tokens, token)
@@ -118,14 +124,14 @@ class Case:
             found |= {ended: log_prob + more for ended, more in rest.items()}
         return found
 
-    def chances(self, history: Tokens = (0, START), tokens: Tokens = ()) -> dict[Tokens, float]:
-        """Every continuation, with its probability if each token is drawn from what is allowed."""
+    def probs(self, history: Tokens = (0, START), tokens: Tokens = ()) -> dict[Tokens, float]:
+        """Return the probability of every continuation, renormalised over allowed tokens."""
         children = self.children(history, tokens)
         total = math.fsum(math.exp(log_prob) for _, log_prob in children)
         found: dict[Tokens, float] = {}
         for token, log_prob in children:
             longer = (*tokens, token)
-            rest = {longer: 1.0} if token in self.stops else self.chances(history, longer)
+            rest = {longer: 1.0} if token in self.stops else self.probs(history, longer)
             found |= {end: math.exp(log_prob) / total * more for end, more in rest.items()}
         return found
 
@@ -133,7 +139,7 @@ class Case:
         return log_prob / math.pow(len(tokens), self.config.length_penalty)
 
     def search_slowly(self, history: Tokens) -> list[tuple[Tokens, float]]:
-        """Beam search of one input, one hypothesis after the other."""
+        """Search the beam of one input with plain loops."""
         beam: list[tuple[Tokens, float]] = [((), 0.0)]
         for _ in range(self.config.max_length):
             pool = []
@@ -148,9 +154,9 @@ class Case:
         return beam
 
     def sum(self, history: Tokens, tokens: Tokens) -> float:
-        """The log-probability of a continuation, token by token."""
+        """Add up the log-probabilities of a continuation, token by token."""
         return math.fsum(
-            self.walk.after([*history, *tokens[:at]])[token] for at, token in enumerate(tokens)
+            self.next_tokens.after([*history, *tokens[:i]])[token] for i, token in enumerate(tokens)
         )
 
 
@@ -163,7 +169,7 @@ def sequences(hypotheses: Sequence[Hypothesis]) -> list[Tokens]:
 
 
 def assert_best_first(case: Case, found: list[Hypothesis], expected: dict[Tokens, float]) -> None:
-    """All that is expected and nothing else, in the order of the scores."""
+    """Check that the expected hypotheses are found, sorted by score, and no others."""
     assert len(found) == len(expected)
     for hypothesis in found:
         log_prob = expected[hypothesis.tokens]
@@ -172,21 +178,21 @@ def assert_best_first(case: Case, found: list[Hypothesis], expected: dict[Tokens
     assert all(better.score >= worse.score for better, worse in pairwise(found))
 
 
-def without_replacement(chances: dict[Tokens, float]) -> dict[Draw, float]:
-    """The probability of each pair, one drawn after the other."""
+def without_replacement(probs: dict[Tokens, float]) -> dict[Draw, float]:
+    """Return the probability of each ordered pair, drawn without replacement."""
     return {
-        (one, other): chances[one] * chances[other] / (1 - chances[one])
-        for one, other in permutations(chances, 2)
+        (one, other): probs[one] * probs[other] / (1 - probs[one])
+        for one, other in permutations(probs, 2)
     }
 
 
-def assert_frequencies(draws: Sequence[Draw], chances: dict[Draw, float]) -> None:
-    """A chi-square test, what is rarely expected taken together."""
+def assert_frequencies(draws: Sequence[Draw], probs: dict[Draw, float]) -> None:
+    """Test frequencies by chi-square, with rare outcomes pooled."""
     counts, total = Counter(draws), len(draws)
-    assert set(counts) <= set(chances)
-    common = [key for key, chance in chances.items() if chance * total >= 8]
+    assert set(counts) <= set(probs)
+    common = [key for key, prob in probs.items() if prob * total >= 8]
     observed = [counts[key] for key in common]
-    expected = [chances[key] * total for key in common]
+    expected = [probs[key] * total for key in common]
     rare = total - sum(expected)
     if rare > 1e-6 * total:
         observed, expected = [*observed, total - sum(observed)], [*expected, rare]
@@ -204,7 +210,7 @@ def test_a_beam_with_room_for_all_finds_what_enumeration_finds(
 ) -> None:
     max_length = min(max_length, 3 if width > 3 else 4)
     config = SearchConfig(width**max_length, max_length, penalty)
-    case = Case(TableWalk.random(seed, width, holes=holes), config)
+    case = Case(TableModel.random(seed, width, holes=holes), config)
     (found,) = case.run()
     assert_best_first(case, found, case.enumerate())
 
@@ -216,7 +222,9 @@ def test_a_narrow_beam_finds_what_a_plain_loop_over_hypotheses_finds(
     seed: int, beam_size: int, penalty: float, holes: float, prefixes: list[list[int]]
 ) -> None:
     config = SearchConfig(beam_size, 4, penalty)
-    case = Case(TableWalk.random(seed, 5, holes=holes), config, stops=(END, LINE), barred=(PAD,))
+    case = Case(
+        TableModel.random(seed, 5, holes=holes), config, stops=(END, LINE), suppressed=(PAD,)
+    )
     inputs = range(len(prefixes))
     for number, found in enumerate(case.run(prefixes, inputs=inputs)):
         expected = case.search_slowly((number, START, *prefixes[number]))
@@ -228,29 +236,29 @@ def test_a_narrow_beam_finds_what_a_plain_loop_over_hypotheses_finds(
 
 @quick
 @given(seeds, st.integers(1, 5), st.sampled_from([0.0, 1.0]))
-def test_of_equals_the_earlier_beam_and_then_the_lower_token_is_kept(
+def test_ties_go_to_the_earlier_beam_and_then_to_the_lower_token(
     seed: int, beam_size: int, penalty: float
 ) -> None:
     numbers = torch.randint(1, 3, (HISTORIES, 7), generator=seeded(seed))
-    case = Case(TableWalk(-numbers.float()), SearchConfig(beam_size, 4, penalty))
+    case = Case(TableModel(-numbers.float()), SearchConfig(beam_size, 4, penalty))
     (found,) = case.run()
     assert sequences(found) == [tokens for tokens, _ in case.search_slowly((0, START))]
 
 
-def test_of_many_equals_in_a_large_vocabulary_the_lowest_tokens_are_kept() -> None:
-    walk = TableWalk(torch.full((1, 1), -math.log(10_000)).expand(HISTORIES, 10_000))
-    (found,) = Case(walk, SearchConfig(4, 2), stops=(9_999,)).run()
+def test_ties_in_a_large_vocabulary_go_to_the_lowest_tokens() -> None:
+    next_tokens = TableModel(torch.full((1, 1), -math.log(10_000)).expand(HISTORIES, 10_000))
+    (found,) = Case(next_tokens, SearchConfig(4, 2), stops=(9_999,)).run()
     assert sequences(found) == [(0, 9_999), (1, 9_999), (2, 9_999), (3, 9_999)]
 
 
 @quick
 @given(seeds, widths)
-def test_a_beam_of_one_takes_the_likeliest_token_at_every_step(seed: int, width: int) -> None:
-    case = Case(TableWalk.random(seed, width), SearchConfig(max_length=6))
+def test_a_beam_of_one_takes_the_most_probable_token_at_every_step(seed: int, width: int) -> None:
+    case = Case(TableModel.random(seed, width), SearchConfig(max_length=6))
     ((found,),) = case.run()
     tokens: Tokens = ()
     while END not in tokens and len(tokens) < 5:
-        log_probs = case.walk.after([0, START, *tokens])
+        log_probs = case.next_tokens.after([0, START, *tokens])
         tokens = (*tokens, log_probs.index(max(log_probs)))
     assert found.tokens == (tokens if END in tokens else (*tokens, END))
 
@@ -260,7 +268,7 @@ def test_a_beam_of_one_takes_the_likeliest_token_at_every_step(seed: int, width:
 def test_a_hypothesis_ends_where_it_falls_below_the_floor(
     seed: int, beam_size: int, floor: float
 ) -> None:
-    case = Case(TableWalk.random(seed, 4), SearchConfig(beam_size, 6, floor=floor))
+    case = Case(TableModel.random(seed, 4), SearchConfig(beam_size, 6, floor=floor))
     (found,) = case.run()
     assert found
     for hypothesis in found:
@@ -272,10 +280,10 @@ def test_a_hypothesis_ends_where_it_falls_below_the_floor(
 
 @quick
 @given(seeds, st.integers(1, 5), penalties, prefixes_of_inputs, st.booleans())
-def test_the_log_probability_is_the_walks_own_sum_after_the_prefix(
+def test_the_log_probability_is_the_sum_over_tokens_after_the_prefix(
     seed: int, beam_size: int, penalty: float, prefixes: list[list[int]], is_sampled: bool
 ) -> None:
-    case = Case(TableWalk.random(seed, 4), SearchConfig(beam_size, 5, penalty), barred=(PAD,))
+    case = Case(TableModel.random(seed, 4), SearchConfig(beam_size, 5, penalty), suppressed=(PAD,))
     generator = seeded(seed) if is_sampled else None
     searched = case.run(prefixes, inputs=range(len(prefixes)), generator=generator)
     for number, (prefix, found) in enumerate(zip(prefixes, searched, strict=True)):
@@ -292,7 +300,7 @@ def test_an_input_in_a_batch_gets_what_it_gets_alone(
     seed: int, beam_size: int, penalty: float, prefixes: list[list[int]]
 ) -> None:
     config = SearchConfig(beam_size, 4, penalty)
-    case = Case(TableWalk.random(seed, 5, holes=0.2), config, stops=(END, LINE))
+    case = Case(TableModel.random(seed, 5, holes=0.2), config, stops=(END, LINE))
     together = case.run(prefixes, inputs=range(len(prefixes)))
     alone = [case.run([prefix], inputs=[number])[0] for number, prefix in enumerate(prefixes)]
     assert together == alone
@@ -300,42 +308,42 @@ def test_an_input_in_a_batch_gets_what_it_gets_alone(
 
 @quick
 @given(seeds, st.integers(1, 3), prefixes_of_inputs, st.booleans())
-def test_only_ended_hypotheses_come_out_without_barred_tokens_and_in_time(
+def test_only_ended_hypotheses_come_out_without_suppressed_tokens_and_in_time(
     seed: int, beam_size: int, prefixes: list[list[int]], is_sampled: bool
 ) -> None:
-    stops, barred = {END, LINE}, {START, PAD}
-    case = Case(TableWalk.random(seed, 6), SearchConfig(beam_size, 3), stops, barred)
+    stops, suppressed = {END, LINE}, {START, PAD}
+    case = Case(TableModel.random(seed, 6), SearchConfig(beam_size, 3), stops, suppressed)
     generator = seeded(seed) if is_sampled else None
     for found in case.run(prefixes, inputs=range(len(prefixes)), generator=generator):
         assert len(found) == beam_size == len(set(sequences(found)))
         for *before, last in sequences(found):
             assert last in stops
-            assert not (stops | barred) & set(before)
+            assert not (stops | suppressed) & set(before)
             assert len(before) < 3
 
 
 def test_where_nothing_can_end_nothing_is_found() -> None:
-    walk = TableWalk.random(1, 4)
-    walk.table[:, END] = -math.inf
-    assert Case(walk, SearchConfig(3, 4)).run() == [[]]
-    assert Case(walk, SearchConfig(3, 4)).run(generator=seeded(1)) == [[]]
-    assert Case(TableWalk.random(1, 4), SearchConfig(3, 4), barred=(END,)).run() == [[]]
+    next_tokens = TableModel.random(1, 4)
+    next_tokens.table[:, END] = -math.inf
+    assert Case(next_tokens, SearchConfig(3, 4)).run() == [[]]
+    assert Case(next_tokens, SearchConfig(3, 4)).run(generator=seeded(1)) == [[]]
+    assert Case(TableModel.random(1, 4), SearchConfig(3, 4), suppressed=(END,)).run() == [[]]
 
 
 def test_without_inputs_nothing_is_read() -> None:
-    case = Case(TableWalk.random(1, 4), SearchConfig())
+    case = Case(TableModel.random(1, 4), SearchConfig())
     assert case.run(inputs=()) == []
-    assert case.walk.shapes == []
+    assert case.next_tokens.shapes == []
 
 
-# What is read
+# Calls of the model
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_prefix_may_hold_stops_and_barred_or_impossible_tokens(beam_size: int) -> None:
-    walk = TableWalk.random(2, 5)
-    walk.table[:, 4] = -math.inf
-    case = Case(walk, SearchConfig(beam_size, 3), barred=(PAD,))
+def test_a_prefix_may_hold_stops_and_suppressed_or_impossible_tokens(beam_size: int) -> None:
+    next_tokens = TableModel.random(2, 5)
+    next_tokens.table[:, 4] = -math.inf
+    case = Case(next_tokens, SearchConfig(beam_size, 3), suppressed=(PAD,))
     prefixes = [[END, PAD, 4], [PAD], [END, 4]]
     for number, found in enumerate(case.run(prefixes, inputs=[0, 1, 2])):
         expected = case.search_slowly((number, START, *prefixes[number]))
@@ -347,81 +355,83 @@ def test_a_prefix_may_hold_stops_and_barred_or_impossible_tokens(beam_size: int)
 def test_every_position_is_read_once_and_nothing_after_an_end(
     seed: int, beam_size: int, prefixes: list[list[int]], is_sampled: bool
 ) -> None:
-    case = Case(TableWalk.random(seed, 5), SearchConfig(beam_size, 4), stops=(END, LINE))
+    case = Case(TableModel.random(seed, 5), SearchConfig(beam_size, 4), stops=(END, LINE))
     generator = seeded(seed) if is_sampled else None
     case.run(prefixes, inputs=range(len(prefixes)), generator=generator)
-    (rows, width), *later = case.walk.shapes
+    (rows, width), *later = case.next_tokens.shapes
     assert (rows, width) == (len(prefixes), 1 + min(map(len, prefixes)))
     assert all(width == 1 and 0 < rows <= beam_size * len(prefixes) for rows, width in later)
-    assert len(case.walk.read) == len(set(case.walk.read))
-    for number, _, *tokens in case.walk.read:
+    assert len(case.next_tokens.read) == len(set(case.next_tokens.read))
+    for number, _, *tokens in case.next_tokens.read:
         prefix = prefixes[number]
         assert tokens[: len(prefix)] == prefix[: len(tokens)]
         assert not {END, LINE} & set(tokens[len(prefix) :])
-        assert len(tokens) - len(prefix) < 4  # what ends it is not read
+        assert len(tokens) - len(prefix) < 4  # the end token is not fed back
 
 
-def test_inputs_that_have_ended_are_computed_no_more() -> None:
-    walk = TableWalk.random(3, 5)
-    lengths = [len(found.tokens) for (found,) in Case(walk, SearchConfig()).run(inputs=range(9))]
+def test_finished_inputs_are_not_computed_any_more() -> None:
+    next_tokens = TableModel.random(3, 5)
+    lengths = [
+        len(found.tokens) for (found,) in Case(next_tokens, SearchConfig()).run(inputs=range(9))
+    ]
     assert len(set(lengths)) > 2
-    rows = [rows for rows, _ in walk.shapes]
+    rows = [rows for rows, _ in next_tokens.shapes]
     assert rows == [sum(length > step for length in lengths) for step in range(max(lengths))]
-    assert walk.selections == len(set(lengths)) - 1  # and the state is not copied in between
+    assert next_tokens.selections == len(set(lengths)) - 1  # the state is not reordered in between
 
 
 # Sampling
 
 
 def draw(case: Case, prefixes: Sequence[Tokens], *, seed: int) -> list[Draw]:
-    """What is sampled after each prefix, for one and the same input."""
+    """Sample after each prefix of the same input."""
     searched = case.run(prefixes, inputs=[0] * len(prefixes), generator=seeded(seed))
     return [tuple(sequences(found)) for found in searched]
 
 
-@pytest.mark.parametrize("barred", [(), (PAD,)])
+@pytest.mark.parametrize("suppressed", [(), (PAD,)])
 @pytest.mark.parametrize("prefix", [(), (2, 2)])
 def test_a_beam_of_one_samples_each_token_by_its_probability(
-    barred: Tokens, prefix: Tokens
+    suppressed: Tokens, prefix: Tokens
 ) -> None:
-    case = Case(TableWalk.random(4, 4), SearchConfig(max_length=3), barred=barred)
-    chances = case.chances((0, START, *prefix))
-    assert math.fsum(chances.values()) == pytest.approx(1)
+    case = Case(TableModel.random(4, 4), SearchConfig(max_length=3), suppressed=suppressed)
+    probs = case.probs((0, START, *prefix))
+    assert math.fsum(probs.values()) == pytest.approx(1)
     found = draw(case, [prefix] * REPLICAS, seed=5)
-    assert_frequencies(found, {(tokens,): chance for tokens, chance in chances.items()})
+    assert_frequencies(found, {(tokens,): prob for tokens, prob in probs.items()})
 
 
-@pytest.mark.parametrize("barred", [(), (PAD,)])
-def test_a_beam_of_two_samples_without_replacement(barred: Tokens) -> None:
-    walk = TableWalk.random(5, 5)
-    walk.table[:, PAD] += 2  # what is barred and what comes too late was likely
-    walk.table.copy_(walk.table.log_softmax(1))
-    case = Case(walk, SearchConfig(2, 3), stops=(END, LINE), barred=barred)
-    chances = case.chances()
-    pairs = without_replacement(chances)
+@pytest.mark.parametrize("suppressed", [(), (PAD,)])
+def test_a_beam_of_two_samples_without_replacement(suppressed: Tokens) -> None:
+    next_tokens = TableModel.random(5, 5)
+    next_tokens.table[:, PAD] += 2  # suppressed and truncated hypotheses are probable
+    next_tokens.table.copy_(next_tokens.table.log_softmax(1))
+    case = Case(next_tokens, SearchConfig(2, 3), stops=(END, LINE), suppressed=suppressed)
+    probs = case.probs()
+    pairs = without_replacement(probs)
     found = draw(case, [()] * REPLICAS, seed=6)
     assert_frequencies(found, pairs)
-    for tokens in chances:
-        inclusion = math.fsum(chance for pair, chance in pairs.items() if tokens in pair)
+    for tokens in probs:
+        inclusion = math.fsum(prob for pair, prob in pairs.items() if tokens in pair)
         share = sum(tokens in pair for pair in found) / REPLICAS
         assert abs(share - inclusion) < 5 * math.sqrt(inclusion / REPLICAS)
 
 
 def test_prefixes_of_different_lengths_do_not_bias_a_sample() -> None:
-    case = Case(TableWalk.random(7, 4), SearchConfig(2, 2))
+    case = Case(TableModel.random(7, 4), SearchConfig(2, 2))
     prefixes = [(2,), (2, 0, 2)]
     found = draw(case, prefixes * (REPLICAS // 2), seed=8)
     for number, prefix in enumerate(prefixes):
-        pairs = without_replacement(case.chances((0, START, *prefix)))
+        pairs = without_replacement(case.probs((0, START, *prefix)))
         assert_frequencies(found[number::2], pairs)
 
 
 @quick
 @given(seeds, st.integers(1, 30), st.sampled_from([0.0, 0.5]))
-def test_a_sample_has_no_sequence_twice_and_all_if_there_is_room(
+def test_samples_are_distinct_and_exhaustive_if_the_beam_has_room(
     seed: int, beam_size: int, holes: float
 ) -> None:
-    case = Case(TableWalk.random(seed, 3, holes=holes), SearchConfig(beam_size, 4))
+    case = Case(TableModel.random(seed, 3, holes=holes), SearchConfig(beam_size, 4))
     (found,) = case.run(generator=seeded(seed))
     possible = case.enumerate()
     assert len(found) == min(beam_size, len(possible))
@@ -430,21 +440,21 @@ def test_a_sample_has_no_sequence_twice_and_all_if_there_is_room(
 
 
 def test_the_same_generator_draws_the_same_sample() -> None:
-    case = Case(TableWalk.random(9, 5), SearchConfig(4, 6, 1.0))
+    case = Case(TableModel.random(9, 5), SearchConfig(4, 6, 1.0))
     one, same, other = (case.run(inputs=range(5), generator=seeded(seed)) for seed in (1, 1, 2))
     assert one == same
     assert one != other
 
 
 def test_a_sample_stays_exact_where_probabilities_are_tiny() -> None:
-    walk = TableWalk.random(10, 4)
-    walk.table.copy_((walk.table * 60).log_softmax(1))
-    (found,) = Case(walk, SearchConfig(40, 3)).run(generator=seeded(1))
-    assert set(sequences(found)) == set(Case(walk, SearchConfig(1, 3)).enumerate())
+    next_tokens = TableModel.random(10, 4)
+    next_tokens.table.copy_((next_tokens.table * 60).log_softmax(1))
+    (found,) = Case(next_tokens, SearchConfig(40, 3)).run(generator=seeded(1))
+    assert set(sequences(found)) == set(Case(next_tokens, SearchConfig(1, 3)).enumerate())
     assert all(math.isfinite(hypothesis.log_prob) for hypothesis in found)
 
 
-# Mistakes
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -473,68 +483,68 @@ def test_a_config_out_of_range_says_what_to_do(
         build()
 
 
-def test_a_walk_that_has_diverged_is_an_error() -> None:
-    walk = TableWalk(torch.full((HISTORIES, 4), math.nan))
+def test_a_model_that_returns_nan_is_an_error() -> None:
+    next_tokens = TableModel(torch.full((HISTORIES, 4), math.nan))
     with pytest.raises(ValueError, match="not a number"):
-        Case(walk, SearchConfig()).run()
+        Case(next_tokens, SearchConfig()).run()
 
 
-# Where not everything is allowed
+# Constraints
 
 
-def by_digest(share: int) -> Allows:
-    """Allows the rest of what it is asked about, by the input and all tokens."""
-    return lambda row, tokens: (row + sum(3**at * t for at, t in enumerate(tokens))) % share > 0
+def by_digest(share: int) -> Constraint:
+    """Return a constraint that accepts a share of sequences, by a digest of input and tokens."""
+    return lambda row, tokens: (row + sum(3**i * t for i, t in enumerate(tokens))) % share > 0
 
 
 @quick
 @given(seeds, widths, st.integers(1, 4), penalties, st.integers(2, 5), st.booleans())
-def test_only_what_is_allowed_is_found_and_all_of_it(
+def test_exactly_the_hypotheses_that_satisfy_the_constraint_are_found(
     seed: int, width: int, max_length: int, penalty: float, share: int, is_sampled: bool
 ) -> None:
     config = SearchConfig(400, max_length, penalty)
-    case = Case(TableWalk.random(seed, width), config, allows=by_digest(share))
+    case = Case(TableModel.random(seed, width), config, constraint=by_digest(share))
     generator = seeded(seed) if is_sampled else None
     found = case.run(inputs=[0, 1], generator=generator)
     for number, hypotheses in enumerate(found):
         expected = case.enumerate((number, START))
-        assert {each.tokens for each in hypotheses} == set(expected)
+        assert set(sequences(hypotheses)) == set(expected)
         if not is_sampled:
             assert_best_first(case, hypotheses, expected)
 
 
 @quick
 @given(seeds, widths, st.integers(1, 4), st.integers(2, 5))
-def test_a_narrow_beam_drops_what_is_not_allowed_before_it_fills(
+def test_a_narrow_beam_drops_rejected_hypotheses_before_it_fills(
     seed: int, width: int, size: int, share: int
 ) -> None:
     config = SearchConfig(size, 5)
-    case = Case(TableWalk.random(seed, width), config, allows=by_digest(share))
+    case = Case(TableModel.random(seed, width), config, constraint=by_digest(share))
     (found,) = case.run()
     assert sequences(found) == [tokens for tokens, _ in case.search_slowly((0, START))]
 
 
-def test_a_prefix_that_is_forced_is_not_asked_about() -> None:
+def test_the_constraint_does_not_apply_to_the_prefix() -> None:
     asked: list[Sequence[int]] = []
 
-    def allows(_: int, tokens: Sequence[int]) -> bool:
+    def constraint(_: int, tokens: Sequence[int]) -> bool:
         asked.append(tokens)
         return True
 
-    case = Case(TableWalk.random(3, 5), SearchConfig(2, 3), allows=allows)
+    case = Case(TableModel.random(3, 5), SearchConfig(2, 3), constraint=constraint)
     found = case.run([[4, 2], [4, 2, 2, 4]], inputs=[0, 1])
-    free = Case(case.walk, case.config).run([[4, 2], [4, 2, 2, 4]], inputs=[0, 1])
+    free = Case(case.next_tokens, case.config).run([[4, 2], [4, 2, 2, 4]], inputs=[0, 1])
     assert found == free
     assert {tokens[-1] for tokens in asked} > {END}
     assert max(map(len, asked)) <= 3
 
 
-def test_a_token_is_found_however_many_likelier_ones_are_not_allowed() -> None:
-    width = CHILDREN
+def test_a_token_is_found_however_many_likelier_ones_are_rejected() -> None:
+    width = CANDIDATES_PER_BEAM
     table = torch.linspace(0, -1, width).log_softmax(0).expand(HISTORIES, width).clone()
     case = Case(
-        TableWalk(table),
+        TableModel(table),
         SearchConfig(1, 2),
-        allows=lambda _, tokens: tokens in ([width - 1], [width - 1, END]),
+        constraint=lambda _, tokens: tokens in ([width - 1], [width - 1, END]),
     )
     assert sequences(case.run()[0]) == [(width - 1, END)]

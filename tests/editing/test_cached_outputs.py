@@ -1,4 +1,4 @@
-"""An editor that looks up the last words in the nearest outputs and in the output so far."""
+"""An editor with an n-gram cache over the nearest outputs and the output so far."""
 
 import math
 from dataclasses import replace
@@ -8,28 +8,27 @@ import pytest
 import torch
 
 from redraft import Example, RetrieveAndEdit
-from redraft.data.vocabulary import END_NUMBER
 from redraft.editing.beam_search import Hypothesis
-from redraft.editing.draft import Draft
 from redraft.editing.explanation import explain
-from redraft.editing.known_outputs import follow
-from redraft.editing.neural_draft import SPARE, NeuralDraft, Words
-from redraft.editing.neural_editor import NeuralEditor
-from redraft.editing.remembering import remember
+from redraft.editing.forced_decoding import follow
+from redraft.editing.neural import NeuralEditor
+from redraft.editing.neural_session import RESERVED_OOVS, NeuralSession, Words
+from redraft.editing.session import CompletionSession
 from redraft.models.ngram_cache import OWN, NgramCache
-from redraft.retrieval.prototype import Prototype
+from redraft.text.vocabulary import EOS_ID
+from redraft.types import Prototype
 from tests.greetings import NAMES, greeter, greeting
 
 X = {"text": "greet Zorblax"}
 ASKED = [f"greet {name}" for name in ("Zorblax", "Quux42", "straße")]
 RUN = "alpha beta gamma delta epsilon"
-NEAR = [Prototype(greeting(name), 0.1 * at) for at, name in enumerate(NAMES[:3])]
+NEAR = [Prototype(greeting(name), 0.1 * i) for i, name in enumerate(NAMES[:3])]
 FAR = Prototype(Example({"text": "far"}, RUN), 0.9)
 FARTHER = Prototype(Example({"text": "farther"}, f"gamma delta zeta {RUN}"), 1.0)
 
 
 def caching(*, cached: int, prototypes: int = 1, pull: float = 0.0) -> NeuralEditor:
-    """The greeter's editor; the higher the pull, the more it trusts its cache."""
+    """Return the greeter's editor with a cache; `pull` raises the weight of the cache."""
     editor = greeter().editor
     assert isinstance(editor, NeuralEditor)
     cache = NgramCache().requires_grad_(False)
@@ -38,38 +37,42 @@ def caching(*, cached: int, prototypes: int = 1, pull: float = 0.0) -> NeuralEdi
     return editor.with_decoding(decoding).with_cache(cache)
 
 
-def log_probs(draft: Draft, prefix: str) -> dict[str, float]:
-    return {each.token: each.log_prob for each in draft.complete(prefix, k=10_000)}
+def log_probs(session: CompletionSession, prefix: str) -> dict[str, float]:
+    return {each.token: each.log_prob for each in session.complete(prefix, k=10_000)}
 
 
-def test_as_many_prototypes_are_wanted_as_are_read_or_looked_up() -> None:
+def test_as_many_prototypes_are_wanted_as_are_read_or_cached() -> None:
     assert caching(cached=7).wants(1) == 7
     assert caching(cached=1, prototypes=3).wants(1) == 3
     assert caching(cached=7).with_cache(None).wants(1) == 1
-    question = caching(cached=2).question(X, [*NEAR, FAR])
-    assert (question.groups, question.cached) == ([NEAR[:1]], NEAR[:2])
-    assert caching(cached=2).with_cache(None).question(X, NEAR).cached == []
+    editor_input = caching(cached=2).editor_input(X, [*NEAR, FAR])
+    assert (editor_input.groups, editor_input.cached) == ([NEAR[:1]], NEAR[:2])
+    assert caching(cached=2).with_cache(None).editor_input(X, NEAR).cached == []
 
 
-def test_a_word_that_was_typed_before_can_come_out_though_nothing_else_has_it() -> None:
+def test_an_oov_of_the_prefix_can_be_predicted_by_the_cache_alone() -> None:
     prefix = "qqqq = 1; xxxx = 2; qqqq = 1;"
-    found = log_probs(caching(cached=2).begin(X, NEAR), prefix)
+    found = log_probs(caching(cached=2).start_session(X, NEAR), prefix)
     assert found["xxxx"] > found["qqqq"] > -math.inf
-    assert "xxxx" not in log_probs(caching(cached=2).begin(X, NEAR), "qqqq = 1;")
-    assert "xxxx" not in log_probs(caching(cached=2).with_cache(None).begin(X, NEAR), prefix)
+    assert "xxxx" not in log_probs(caching(cached=2).start_session(X, NEAR), "qqqq = 1;")
+    assert "xxxx" not in log_probs(
+        caching(cached=2).with_cache(None).start_session(X, NEAR), prefix
+    )
 
 
-def test_a_word_of_a_cached_output_comes_out_where_its_context_is_typed() -> None:
-    draft = caching(cached=4, pull=5.0).begin(X, [*NEAR, FAR])
-    assert draft.complete("alpha beta gamma delta", k=1)[0].token == "epsilon"
-    assert "epsilon" not in log_probs(caching(cached=3).begin(X, [*NEAR, FAR]), "alpha beta")
+def test_a_word_of_a_cached_output_is_predicted_after_its_context() -> None:
+    session = caching(cached=4, pull=5.0).start_session(X, [*NEAR, FAR])
+    assert session.complete("alpha beta gamma delta", k=1)[0].token == "epsilon"
+    assert "epsilon" not in log_probs(
+        caching(cached=3).start_session(X, [*NEAR, FAR]), "alpha beta"
+    )
 
 
 @pytest.mark.parametrize("prefix", ["", "alpha", "alpha beta gam", "new = new2; new", 'print("'])
 @pytest.mark.parametrize("prototypes", [1, 2])
-def test_all_that_may_follow_has_a_chance_of_one(prefix: str, prototypes: int) -> None:
-    draft = caching(cached=5, prototypes=prototypes).begin(X, [*NEAR, FAR, FARTHER])
-    found = draft.complete(prefix, k=10_000)
+def test_the_probabilities_of_all_completions_sum_to_one(prefix: str, prototypes: int) -> None:
+    session = caching(cached=5, prototypes=prototypes).start_session(X, [*NEAR, FAR, FARTHER])
+    found = session.complete(prefix, k=10_000)
     total = math.fsum(math.exp(each.log_prob) for each in found)
     assert total == pytest.approx(1, abs=1e-4)
 
@@ -82,44 +85,44 @@ def test_all_that_may_follow_has_a_chance_of_one(prefix: str, prototypes: int) -
         ("gamma delta zeta", "alpha", FARTHER),
         ("gamma delta zeta alpha beta gamma", "delta", FARTHER),  # the longest match
         ("gamma delta", "zeta", FARTHER),  # the start of an output counts as a word
-        ("q gamma delta", "zeta", NEAR[0]),  # two words are no telling match
+        ("q gamma delta", "zeta", NEAR[0]),  # a match of two words is too short
         ("alpha beta gamma", ")", NEAR[0]),
         ("", "print", NEAR[0]),
     ],
 )
-def test_a_completion_comes_from_the_cached_example_where_its_context_is_found_again(
+def test_the_source_of_a_completion_is_the_cached_example_with_its_context(
     prefix: str, token: str, source: Prototype
 ) -> None:
-    draft = caching(cached=5).begin(X, [*NEAR, FAR, FARTHER])
-    (found,) = (each for each in draft.complete(prefix, k=10_000) if each.token == token)
+    session = caching(cached=5).start_session(X, [*NEAR, FAR, FARTHER])
+    (found,) = (each for each in session.complete(prefix, k=10_000) if each.token == token)
     assert found.prototype == source
 
 
-def test_what_only_the_output_so_far_has_comes_from_the_prototype_that_is_read() -> None:
-    draft = caching(cached=2).begin(X, NEAR)
-    completions = draft.complete("one two three four five; one two three four", k=10_000)
+def test_the_source_of_a_word_of_the_prefix_is_the_prototype_that_is_read() -> None:
+    session = caching(cached=2).start_session(X, NEAR)
+    completions = session.complete("one two three four five; one two three four", k=10_000)
     (found,) = (each for each in completions if each.token == "five")
     assert found.prototype == NEAR[0]
 
 
 def test_completions_do_not_depend_on_the_new_words_of_earlier_prefixes() -> None:
-    used = caching(cached=2).begin(X, NEAR)
-    for at in range(3 * SPARE):
-        used.complete(f"word{at} = {at}; wo", k=1)
+    used = caching(cached=2).start_session(X, NEAR)
+    for i in range(3 * RESERVED_OOVS):
+        used.complete(f"word{i} = {i}; wo", k=1)
     prefix = "qqqq = 1; xxxx = 2; qqqq"
-    fresh = caching(cached=2).begin(X, NEAR)
+    fresh = caching(cached=2).start_session(X, NEAR)
     assert log_probs(used, prefix) == pytest.approx(log_probs(fresh, prefix), abs=1e-4)
     assert "word1" not in log_probs(used, "wo")
 
 
-def test_more_new_words_than_there_are_numbers_are_unknown_ones() -> None:
-    draft = caching(cached=2).begin(X, NEAR)
-    assert isinstance(draft, NeuralDraft)
-    prefix = [f"v{at}" for at in range(SPARE + 5)]
-    numbers = draft.words.read(prefix)
-    assert draft.words.tokens(numbers) == [*prefix[:SPARE], *["<unk>"] * 5]
-    assert len(set(numbers)) == SPARE + 1
-    assert all(math.isfinite(each) for each in log_probs(draft, " ".join(prefix)).values())
+def test_new_words_beyond_the_reserved_ids_are_unknown() -> None:
+    session = caching(cached=2).start_session(X, NEAR)
+    assert isinstance(session, NeuralSession)
+    prefix = [f"v{i}" for i in range(RESERVED_OOVS + 5)]
+    ids = session.words.encode(prefix)
+    assert session.words.tokens(ids) == [*prefix[:RESERVED_OOVS], *["<unk>"] * 5]
+    assert len(set(ids)) == RESERVED_OOVS + 1
+    assert all(math.isfinite(each) for each in log_probs(session, " ".join(prefix)).values())
 
 
 @pytest.mark.parametrize("prototypes", [1, 3])
@@ -141,7 +144,7 @@ def test_the_log_probability_is_that_of_the_mixture_with_the_cache(prototypes: i
 
 
 @pytest.mark.parametrize("prototypes", [1, 2])
-def test_what_was_looked_up_in_an_output_that_is_not_read_comes_from_a_prototype(
+def test_a_token_of_the_cache_has_the_origin_prototype(
     prototypes: int,
 ) -> None:
     editor = caching(cached=4, prototypes=prototypes, pull=30.0)  # nearly the cache alone
@@ -152,24 +155,23 @@ def test_what_was_looked_up_in_an_output_that_is_not_read_comes_from_a_prototype
     assert {token.origin for token in best.provenance} == {"prototype"}
 
 
-def test_a_word_that_was_looked_up_does_not_decide_which_prototype_the_rest_comes_from() -> None:
+def test_a_token_of_the_cache_does_not_decide_the_prototype_of_the_others() -> None:
     near, other = NEAR[0], Prototype(Example({"text": "other"}, "something(else)"), 0.0)
     for found in ([near, other], [other, near]):
         editor = caching(cached=3, prototypes=2)
-        question = editor.question(X, [*found, FAR], spare=0)
-        epsilon = len(editor.numbering.vocabulary) + question.unknown.index("epsilon")
-        words = Words(editor.numbering, question.unknown)
-        tokens = words.read(["print", "(", '"', "hello", "epsilon", '"', ")"])
+        editor_input = editor.editor_input(X, [*found, FAR], reserved_oovs=0)
+        epsilon = len(editor.encoding.vocabulary) + editor_input.oovs.index("epsilon")
+        words = Words(editor.encoding, editor_input.oovs)
+        tokens = words.encode(["print", "(", '"', "hello", "epsilon", '"', ")"])
         assert tokens[4] == epsilon
-        hypothesis = Hypothesis((*tokens, END_NUMBER), -1.0, -1.0)
+        hypothesis = Hypothesis((*tokens, EOS_ID), -1.0, -1.0)
         with torch.inference_mode():
-            remembered = remember(editor, [question])
-            ((best,),) = explain(editor, [(question, [hypothesis])], remembered)
+            ((best,),) = explain(editor, [(editor_input, [hypothesis])])
         assert best.output == 'print("hello epsilon")'
         assert best.prototype == near
 
 
-def test_rows_of_a_batch_are_answered_as_they_would_be_alone() -> None:
+def test_batching_does_not_change_answers() -> None:
     editor = caching(cached=5, prototypes=2)
     found = [[*NEAR, FAR, FARTHER], [FAR], [], NEAR[:2]]
     inputs = [{"text": "greet Zorblax"}, X, X, {"text": "greet Ada and Boole7"}]

@@ -1,20 +1,15 @@
-"""Completions: what goes on after a prefix, of the editor that learned and of texts alone."""
+"""Completions of a prefix, by the neural editor and by alignment with prototypes."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.data.tokenizer import Tokenizer
-from redraft.data.vocabulary import END
-from redraft.editing.completion import (
-    Completion,
-    align,
-    align_each,
-    continuation,
-    readable_prefix,
-)
-from redraft.editing.neural_editor import NeuralEditor
+from redraft.editing.completion import align, align_each, continuation, readable_prefix
+from redraft.editing.neural import NeuralEditor
+from redraft.text.tokenizer import Tokenizer
+from redraft.text.vocabulary import END
+from redraft.types import Completion
 from tests.greetings import greeter
 
 X = {"text": "greet Zorblax"}
@@ -32,28 +27,28 @@ def test_the_best_completion_leads_to_the_whole_output(prefix: str) -> None:
     assert len({completion.token for completion in found}) == 3
 
 
-def test_after_the_whole_output_comes_nothing() -> None:
+def test_the_completion_of_the_whole_output_is_empty() -> None:
     best = greeter().complete_one(X, WHOLE)[0]
     assert (best.token, best.text) == ("", "")
 
 
-@torch.inference_mode()
 @pytest.mark.parametrize("prefix", ["", 'print("hello', "something(else)", 'print("hello Nobody'])
-def test_the_best_token_is_the_networks_own(prefix: str) -> None:
+def test_the_best_token_is_the_argmax_of_the_network(prefix: str) -> None:
     model = greeter()
     editor = model.editor
     assert isinstance(editor, NeuralEditor)
-    numbering = editor.numbering
+    encoding = editor.encoding
     (found,) = model.retriever.retrieve([X])
-    typed = numbering.tokenize_output(prefix)
-    prototypes = [[numbering.tokenize(found[0].example)]]
-    (row,) = numbering.number(numbering.tokenize_input(X), prototypes, typed)
+    typed = encoding.tokenize_output(prefix)
+    prototypes = [[encoding.tokenize(found[0].example)]]
+    (row,) = encoding.number(encoding.tokenize_input(X), prototypes, typed)
     batch = editor.batch([row])
-    state = editor.network.encode(batch, generator=None)
-    states, state = editor.network.read(state, batch.target.ids[:, :-1])  # all but the end
-    expected = editor.network.next_tokens(states.last(), state)[0, 0]
+    with torch.inference_mode():  # not around the test, which may be the one to train the greeter
+        state = editor.network.encode(batch, generator=None)
+        states, state = editor.network.read(state, batch.target.ids[:, :-1])  # all but the end
+        expected = editor.network.next_tokens(states[:, -1:], state)[0, 0]
     best = model.complete_one(X, prefix, k=1)[0]
-    (word,) = numbering.words([int(expected.argmax())], row.unknown)
+    (word,) = encoding.words([int(expected.argmax())], row.unknown)
     assert best.token == ("" if word == END else word)
     assert best.log_prob == pytest.approx(expected.max().item(), abs=1e-4)
     assert best.prototype == found[0]
@@ -86,9 +81,7 @@ def test_a_completion_stops_at_the_end_of_the_line() -> None:
         ("x", [], ""),
     ],
 )
-def test_the_text_goes_on_after_what_was_typed(
-    prefix: str, tokens: list[str], expected: str
-) -> None:
+def test_the_text_continues_the_prefix(prefix: str, tokens: list[str], expected: str) -> None:
     assert continuation(prefix, readable_prefix(Tokenizer().tokenize(prefix)), tokens) == expected
 
 
@@ -105,7 +98,7 @@ def test_the_text_goes_on_after_what_was_typed(
         ("a", "", 0),
     ],
 )
-def test_an_output_goes_on_behind_the_longest_run_that_ends_the_prefix(
+def test_a_prefix_is_aligned_after_the_longest_match_of_its_suffix(
     prefix: str, output: str, expected: int
 ) -> None:
     assert align(prefix.split(), output.split()) == expected
@@ -120,7 +113,7 @@ def test_a_completion_as_json() -> None:
     st.lists(st.sampled_from("abc"), max_size=12),
     st.lists(st.lists(st.sampled_from("abcd"), max_size=10), max_size=4),
 )
-def test_every_beginning_is_aligned_as_it_would_be_alone(
+def test_align_each_equals_align_of_every_prefix(
     tokens: list[str], outputs: list[list[str]]
 ) -> None:
     aligned = align_each(tokens, outputs)

@@ -1,4 +1,4 @@
-"""The curve against an optimiser of the same likelihood; thresholds against brute force."""
+"""Compare the fitted curve with an optimiser, and thresholds with brute force."""
 
 import json
 import math
@@ -28,19 +28,19 @@ seeds = st.integers(0, 10_000)
 
 
 def answers(seed: int, size: int) -> tuple[Rows, Verdicts]:
-    """Answers whose chance of being right is a logistic function of their features."""
+    """Draw answers that are right with a probability logistic in their features."""
     generator = np.random.default_rng(seed)
     rows = generator.normal(size=(size, len(FEATURES))) * [5, 0.5, 1, 0.2] + [-8, -1, 2, 0.6]
-    return rows, generator.random(size) < chance(rows)
+    return rows, generator.random(size) < probability(rows)
 
 
-def chance(rows: Rows) -> Rows:
+def probability(rows: Rows) -> Rows:
     logits = (rows - [-8, -1, 2, 0.6]) @ [0.3, 1.2, -0.5, 4.0] - 0.4
-    chances: Rows = 1 / (1 + np.exp(-logits))
-    return chances
+    probs: Rows = 1 / (1 + np.exp(-logits))
+    return probs
 
 
-def test_features_are_finite_and_say_what_their_names_say() -> None:
+def test_features_have_the_values_of_their_names_and_are_finite() -> None:
     assert features_of(-6.0, 3, 0.25) == pytest.approx([-6.0, -2.0, math.log(3), 0.8])
     assert features_of(-6.0, 3, None) == features_of(-6.0, 3, math.inf)
     assert all(map(math.isfinite, features_of(0.0, 0, None)))
@@ -49,7 +49,7 @@ def test_features_are_finite_and_say_what_their_names_say() -> None:
 
 @given(seeds, st.integers(1, 60))
 @settings(max_examples=60, deadline=None)
-def test_a_confidence_is_above_0_and_below_1_wherever_it_is_asked(seed: int, size: int) -> None:
+def test_a_confidence_is_above_0_and_below_1_for_any_features(seed: int, size: int) -> None:
     rows, is_right = answers(seed, size)
     confidence = Confidence.fit(rows, is_right)
     far = np.concatenate([rows, rows * 1e6, -rows * 1e6])
@@ -84,16 +84,16 @@ def test_the_order_of_the_answers_does_not_matter(seed: int) -> None:
 
 
 @pytest.mark.parametrize("size", [5, 30, 400])
-def test_the_curve_is_where_an_optimiser_of_the_same_likelihood_ends(size: int) -> None:
+def test_the_curve_is_the_optimum_that_bfgs_finds(size: int) -> None:
     rows, is_right = answers(size, size)
     right, wrong = is_right.sum(), (~is_right).sum()
     goal = [(right + 1) / (right + 2) if each else 1 / (wrong + 2) for each in is_right]
     scaled = (rows - rows.mean(axis=0)) / rows.std(axis=0)
 
     def penalised(values: Rows) -> float:
-        chances = 1 / (1 + np.exp(-(scaled @ values[1:] + values[0])))
+        probs = 1 / (1 + np.exp(-(scaled @ values[1:] + values[0])))
         likelihood = sum(
-            t * math.log(p) + (1 - t) * math.log(1 - p) for t, p in zip(goal, chances, strict=True)
+            t * math.log(p) + (1 - t) * math.log(1 - p) for t, p in zip(goal, probs, strict=True)
         )
         return PENALTY / 2 * float(sum(values[1:] ** 2)) - float(likelihood)
 
@@ -112,11 +112,11 @@ def test_rare_right_answers_far_from_the_others_are_fitted_too(seed: int) -> Non
     assert Confidence.fit(rows, is_right).of(rows).mean() == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_confidence_is_how_often_such_an_answer_is_right() -> None:
+def test_confidence_is_calibrated_on_new_answers() -> None:
     confidence = Confidence.fit(*answers(1, 2_000))
     rows, is_right = answers(2, 20_000)
     values = confidence.of(rows)
-    assert np.abs(values - chance(rows)).mean() < 0.02
+    assert np.abs(values - probability(rows)).mean() < 0.02
     parts = np.array_split(np.argsort(values), 15)
     gaps = [abs(values[part].mean() - is_right[part].mean()) for part in parts]
     assert np.mean(gaps) < 0.02
@@ -127,7 +127,9 @@ def test_the_confidence_is_how_often_such_an_answer_is_right() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 30])
 @pytest.mark.parametrize("verdict", [True, False])
-def test_answers_that_are_all_alike_give_laplaces_rate(size: int, *, verdict: bool) -> None:
+def test_answers_that_are_all_right_or_all_wrong_give_laplaces_rate(
+    size: int, *, verdict: bool
+) -> None:
     rows, _ = answers(0, size)
     confidence = Confidence.fit(rows, np.full(size, verdict))
     rate = (size * verdict + 1) / (size + 2)
@@ -135,7 +137,7 @@ def test_answers_that_are_all_alike_give_laplaces_rate(size: int, *, verdict: bo
     assert (confidence.threshold(1.0) is None) == (not verdict)
 
 
-def test_features_that_tell_right_from_wrong_stay_within_reason() -> None:
+def test_separable_features_do_not_make_the_confidence_extreme() -> None:
     rows, _ = answers(0, 30)
     is_right = rows[:, 0] > -8
     values = Confidence.fit(rows, is_right).of(rows)
@@ -144,7 +146,7 @@ def test_features_that_tell_right_from_wrong_stay_within_reason() -> None:
     assert values.max() < 0.999
 
 
-def test_a_feature_that_never_varied_has_no_say() -> None:
+def test_a_constant_feature_has_weight_0() -> None:
     rows, is_right = answers(0, 60)
     rows[:, 3] = 0.1
     confidence = Confidence.fit(rows, is_right)
@@ -155,8 +157,8 @@ def test_a_feature_that_never_varied_has_no_say() -> None:
     assert alike.of(np.ones((1, 4)))[0] == pytest.approx(0.7, abs=0.05)
 
 
-def test_noise_is_not_mistaken_for_knowledge() -> None:
-    """Held-out pairs come from curves that did not see them: they cannot look too good."""
+def test_held_out_confidence_does_not_overfit_noise() -> None:
+    """Held-out confidences come from curves fitted without these answers."""
     right = 0.0
     for seed in range(40):
         generator = np.random.default_rng(seed)
@@ -195,7 +197,7 @@ def test_a_higher_precision_has_no_lower_threshold(seed: int) -> None:
     assert None not in found[: len(reached)]
 
 
-def test_what_is_saved_is_loaded_to_the_last_bit(tmp_path: Path) -> None:
+def test_saving_and_loading_is_exact(tmp_path: Path) -> None:
     rows, is_right = answers(0, 50)
     confidence = Confidence.fit(rows, is_right)
     path = tmp_path / "confidence.json"
@@ -246,7 +248,7 @@ def test_a_confidence_over_other_features_is_refused(tmp_path: Path) -> None:
         Confidence.load(path)
 
 
-def test_what_is_not_features_is_refused() -> None:
+def test_features_of_the_wrong_shape_are_refused() -> None:
     rows, is_right = answers(0, 8)
     confidence = Confidence.fit(rows, is_right)
     assert confidence.of([]).shape == (0,)

@@ -1,4 +1,4 @@
-"""Several prototypes read side by side, by an editor that learned to pick a word of one of them."""
+"""An editor that reads two prototypes together and learned to copy from one of them."""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from redraft import Example, RetrieveAndEdit
-from redraft.config import override
-from redraft.editing.neural_editor import DecodingConfig, NeuralEditor
-from redraft.retrieval.lexical import LexicalRetriever
-from redraft.retrieval.prototype import Prototype
-from redraft.training.prototypes import Draws, PrototypeSource
-from redraft.training.train_editor import EditorConfig, train_editor
+from redraft.config.toml import override
+from redraft.editing.neural import DecodingConfig, NeuralEditor
+from redraft.retrieval.bow import BowRetriever
+from redraft.training.editor_task import EditorConfig, train_editor
+from redraft.training.prototype_sampling import Draws, PrototypeSource
+from redraft.types import Prototype
 from tests.greetings import NAMES, settings
 
 WHICH = ("first", "second")
@@ -33,7 +33,7 @@ def pair(one: str, other: str) -> list[Prototype]:
 
 
 class Pairs(PrototypeSource):
-    """The prototypes of an example: its name and the next one, in the order that it asks for."""
+    """Gives each example two prototypes, its own name first or second as its input says."""
 
     def draw(self, rows: Sequence[int], *, seed: int) -> Draws:  # noqa: ARG002
         drawn = []
@@ -45,16 +45,16 @@ class Pairs(PrototypeSource):
 
 @cache
 def picker() -> NeuralEditor:
-    """An editor that reads two prototypes; tests share it and must not change it."""
+    """Train an editor that reads two prototypes; tests share it and must not change it."""
     examples = [asked(WHICH[at % 2], name) for at, name in enumerate(NAMES)]
     config = override(EditorConfig(), settings(120)["editor"], where="test")
-    config = override(config, {"numbering": {"prototypes": 2}}, where="test")
+    config = override(config, {"encoding": {"prototypes": 2}}, where="test")
     with TemporaryDirectory() as folder:
-        return train_editor(examples, Pairs(), config, judge=lambda _: {}, folder=Path(folder))
+        return train_editor(examples, Pairs(), config, validate=lambda _: {}, folder=Path(folder))
 
 
 @pytest.mark.parametrize("which", WHICH)
-def test_an_unknown_word_is_copied_from_the_prototype_that_is_asked_for(which: str) -> None:
+def test_an_oov_word_is_copied_from_the_requested_prototype(which: str) -> None:
     found = pair("Zorblax", "Quux42")
     ((best,),) = picker().edit([{"text": f"take the {which}"}], [found])
     chosen = found[WHICH.index(which)]
@@ -63,20 +63,20 @@ def test_an_unknown_word_is_copied_from_the_prototype_that_is_asked_for(which: s
     assert best.prototype == chosen
 
 
-def test_a_word_of_the_second_cannot_come_out_where_only_the_first_is_read() -> None:
+def test_a_word_of_the_second_prototype_is_impossible_without_it() -> None:
     editor = picker()
     for found, is_possible in ((pair("Zorblax", "Quux42"), True), (pair("Zorblax", ""), False)):
-        draft = editor.begin({"text": "take the second"}, found)
-        tokens = [each.token for each in draft.complete("pick", k=10_000)]
+        session = editor.start_session({"text": "take the second"}, found)
+        tokens = [each.token for each in session.complete("pick", k=10_000)]
         assert ("Quux42" in tokens) is is_possible
 
 
-def test_fewer_prototypes_than_are_read_are_as_if_the_others_were_empty() -> None:
+def test_missing_prototypes_are_encoded_as_empty_ones() -> None:
     editor = picker()
     x = {"text": "take the first"}
     (one, _), nothing = pair("Zorblax", ""), Prototype(Example({"text": ""}, ""), 1.0, -math.inf)
     for found, padded in (([one], [one, nothing]), ([], [nothing, nothing])):
-        few, full = editor.question(x, found), editor.question(x, padded)
+        few, full = editor.editor_input(x, found), editor.editor_input(x, padded)
         assert few.edits == full.edits
         for (candidate,), (other,) in zip(
             editor.edit([x], [found]), editor.edit([x], [padded]), strict=True
@@ -90,11 +90,13 @@ def test_prototypes_are_read_in_groups_and_groups_are_mixed() -> None:
     editor = picker().with_decoding(DecodingConfig(max_length=10, prototypes=2))
     assert editor.wants(1) == 4
     found = [*pair("Zorblax", "Quux42"), *pair("Frob", "Blub")]
-    question = editor.question({"text": "take the second"}, [*found, *found])
-    assert question.groups == [found[:2], found[2:]]
-    assert question.log_weights == pytest.approx([0.006715, 0.006715], abs=1e-5)  # log(1 + e^-5)
-    assert question.unknown == ["Zorblax", "Quux42", "Frob", "Blub"]
-    three = editor.question({"text": "take the second"}, found[:3])
+    editor_input = editor.editor_input({"text": "take the second"}, [*found, *found])
+    assert editor_input.groups == [found[:2], found[2:]]
+    assert editor_input.log_weights == pytest.approx(
+        [0.006715, 0.006715], abs=1e-5
+    )  # log(1 + e^-5)
+    assert editor_input.oovs == ["Zorblax", "Quux42", "Frob", "Blub"]
+    three = editor.editor_input({"text": "take the second"}, found[:3])
     assert [len(group) for group in three.groups] == [2, 1]
     ranked = editor.edit([{"text": "take the second"}], [found], k=2)[0]
     assert {each.output: each.prototype for each in ranked} == {
@@ -104,11 +106,11 @@ def test_prototypes_are_read_in_groups_and_groups_are_mixed() -> None:
 
 
 def test_a_saved_editor_reads_as_many_prototypes(tmp_path: Path) -> None:
-    retriever = LexicalRetriever.build([named("Zorblax"), named("Quux42")])
+    retriever = BowRetriever.build([named("Zorblax"), named("Quux42")])
     model = RetrieveAndEdit(retriever, picker())
     model.save(tmp_path / "model")
     loaded = RetrieveAndEdit.load(tmp_path / "model")
     assert isinstance(loaded.editor, NeuralEditor)
-    assert loaded.editor.numbering.config.prototypes == loaded.editor.wants(1) == 2
+    assert loaded.editor.encoding.config.prototypes == loaded.editor.wants(1) == 2
     texts = [f"take the {which}" for which in WHICH]
     assert loaded.predict(texts, k=3) == model.predict(texts, k=3)

@@ -1,4 +1,4 @@
-"""Copying, place by place: against linear scores, a pointer in NumPy, and no mass at all."""
+"""Copy mechanisms against linear scores and a pointer in NumPy."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from redraft.data.sequences import Sequences
 from redraft.errors import ConfigError
 from redraft.models.copying import NEVER, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.edit_network import EditNetworkConfig
 from redraft.models.memory import Memory, Sources
+from redraft.text.batch import Sequences
 
 WIDTH, MEMORY = 8, 12
 END = 3
@@ -49,7 +49,7 @@ def pointer(slots: int, known: int) -> PointerCopying:
     return PointerCopying(slots, WIDTH, MEMORY, known=known).requires_grad_(False)
 
 
-def test_ends_padding_and_sources_that_only_are_read_cannot_be_copied() -> None:
+def test_eos_padding_and_read_only_sources_cannot_be_copied() -> None:
     t, f = True, False
     assert join(EXAMPLE).copyable.tolist() == [
         [*(t, t, t, f), *(f, f, f), *(t, t, t, f)],
@@ -65,7 +65,7 @@ def test_every_position_of_a_source_has_its_own_copy_token_up_to_the_limit() -> 
     ]
 
 
-def test_a_token_has_the_slot_of_the_first_position_at_which_it_stands() -> None:
+def test_a_token_has_the_slot_of_its_first_position() -> None:
     copying, sources = positional(3, 0, 3), join(EXAMPLE)
     ids = torch.tensor([[4, 5, 6, 7, 8, 9, END, 0]] * 2)
     assert copying.slots_of(ids, sources).tolist() == [
@@ -85,9 +85,7 @@ def test_a_position_past_the_limit_gives_no_slot() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(batches, st.tuples(*[st.integers(1, 4)] * 3))
-def test_slots_are_what_a_search_from_the_left_finds(
-    batch: list[Row], limits: tuple[int, int, int]
-) -> None:
+def test_slots_match_a_search_from_the_left(batch: list[Row], limits: tuple[int, int, int]) -> None:
     sources = join(batch)
     found = positional(*limits).slots_of(sources.ids, sources)
     for row, sequences in enumerate(batch):
@@ -102,7 +100,7 @@ def test_slots_are_what_a_search_from_the_left_finds(
         assert found[row].tolist() == expected
 
 
-def test_the_score_of_a_place_is_the_linear_score_of_its_copy_token() -> None:
+def test_the_score_of_a_position_is_the_linear_score_of_its_copy_token() -> None:
     copying, sources = positional(2, 0, 3), join(EXAMPLE)
     prepared, states = copying.prepare(memory(sources)), noise(2, 5, WIDTH, seed=3)
     scores = copying(states, prepared)
@@ -118,7 +116,7 @@ def test_the_score_of_a_place_is_the_linear_score_of_its_copy_token() -> None:
                 torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
 
 
-def test_what_stands_at_a_position_does_not_change_its_score() -> None:
+def test_the_token_at_a_position_does_not_change_its_score() -> None:
     copying, states = positional(3, 3, 3), noise(1, 2, WIDTH)
     scores = [
         copying(states, copying.prepare(memory(join([row]))))
@@ -144,18 +142,18 @@ def test_a_pointers_scores_are_scaled_products_of_queries_and_keys(
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_with_a_pointer_only_unknown_words_have_slots_and_share_what_there_are() -> None:
+def test_with_a_pointer_only_oovs_have_slots_modulo_their_number() -> None:
     copying, sources = pointer(3, known=6), join(EXAMPLE)
     ids = torch.tensor([[0, 1, 5, 6, 7, 8, 9, 20]] * 2)
     assert copying.slots_of(ids, sources).tolist() == [[0, 0, 0, 1, 2, 3, 1, 3]] * 2
 
 
-def test_without_a_slot_unknown_words_could_not_be_embedded() -> None:
-    with pytest.raises(ConfigError, match=r"^slots is 0; make it 1 or more"):
+def test_a_pointer_without_slots_is_rejected() -> None:
+    with pytest.raises(ConfigError, match=r"^slots is 0; expected a whole number from 1 to"):
         EditNetworkConfig(slots=0)
 
 
-def test_without_copying_no_place_has_any_chance() -> None:
+def test_without_copying_every_position_has_probability_zero() -> None:
     copying, sources = NoCopying(), join(EXAMPLE)
     assert copying.slots == 0
     assert not copying.slots_of(sources.ids, sources).any()

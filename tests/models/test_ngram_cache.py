@@ -1,4 +1,4 @@
-"""The n-gram cache against counting by hand: what agrees, what is foreseen, and how it is mixed."""
+"""The n-gram cache against counting by hand: matches, predictions and the mixture."""
 
 import math
 from collections.abc import Sequence
@@ -9,9 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from redraft.data.edit_numbers import Places
-from redraft.data.sequences import Sequences
-from redraft.data.vocabulary import END_NUMBER, START_NUMBER
 from redraft.models.ngram_cache import (
     EVIDENCE,
     KINDS,
@@ -23,9 +20,12 @@ from redraft.models.ngram_cache import (
     NoCache,
     evidence_of,
 )
+from redraft.text.batch import Sequences
+from redraft.text.edit_encoder import Places
+from redraft.text.vocabulary import BOS_ID, EOS_ID
 
 WIDTH = 8
-FIRST = END_NUMBER + 1
+FIRST = EOS_ID + 1
 
 words = st.integers(FIRST, FIRST + 2)  # few, so that much agrees
 outputs = st.lists(words, max_size=8)
@@ -45,18 +45,18 @@ def make_cache(seed: int = 0) -> NgramCache:
 
 
 def places(batch: Sequence[Row]) -> Places:
-    ids = [[number for y in row for number in (START_NUMBER, *y, END_NUMBER)] for row in batch]
+    ids = [[number for y in row for number in (BOS_ID, *y, EOS_ID)] for row in batch]
     ranks = [[rank for rank, y in enumerate(row) for _ in range(len(y) + 2)] for row in batch]
     return Places(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
 
 
 def read(cache: NgramCache, batch: Sequence[Row], written: Sequence[Sequence[int]]) -> CacheState:
-    tokens = torch.tensor([[START_NUMBER, *each] for each in written])
+    tokens = torch.tensor([[BOS_ID, *each] for each in written])
     return cache.read(cache.begin(places(batch)), tokens)
 
 
 def agreeing(before: Sequence[int], said: Sequence[int]) -> int:
-    """How many of the last words are the same, one after the other."""
+    """Return the length of the common suffix."""
     count = 0
     while count < min(len(before), len(said), LONGEST) and before[-1 - count] == said[-1 - count]:
         count += 1
@@ -64,11 +64,11 @@ def agreeing(before: Sequence[int], said: Sequence[int]) -> int:
 
 
 def expected_places(row: Row, written: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Of each place that foresees a word: the word, the kind of its output, what agrees."""
-    said = [START_NUMBER, *written]
+    """Return token, rank bucket and match length of each cached position."""
+    said = [BOS_ID, *written]
     found = []
     for rank, y in enumerate(row):
-        whole = [START_NUMBER, *y, END_NUMBER]
+        whole = [BOS_ID, *y, EOS_ID]
         kind = sum(rank >= bound for bound in RANKS)
         found += [(whole[at], kind, agreeing(whole[:at], said)) for at in range(1, len(whole))]
     return found + [(said[at], OWN, agreeing(said[:at], said)) for at in range(1, len(said))]
@@ -77,11 +77,11 @@ def expected_places(row: Row, written: Sequence[int]) -> list[tuple[int, int, in
 def found_places(state: CacheState, row: int) -> list[tuple[int, int, int]]:
     columns = (state.ids[row], state.kinds[row], state.matches[row])
     every = zip(*(each.tolist() for each in columns), strict=True)
-    return [each for each in every if each[0] > START_NUMBER]
+    return [each for each in every if each[0] > BOS_ID]
 
 
 def same_length(batch: Sequence[Row]) -> st.SearchStrategy[list[list[int]]]:
-    """Outputs so far, one for each row, that may go on as the cached ones do."""
+    """Draw prefixes, one per row, that may continue like the cached outputs."""
     every = [y for row in batch for y in row if y] or [[FIRST]]
     length = st.shared(st.integers(0, 8), key="length")
     copied = st.sampled_from([[*y, *y, *y, *y, *y, *y, *y, *y][:8] for y in every])
@@ -97,7 +97,7 @@ Case = tuple[list[list[list[int]]], list[list[int]]]
 
 @quick
 @given(cases)
-def test_matches_are_the_words_before_a_place_that_agree_with_those_read_last(case: Case) -> None:
+def test_matches_are_common_suffixes_of_context_and_prefix(case: Case) -> None:
     batch, written = case
     state = read(make_cache(), batch, written)
     for at, (row, own) in enumerate(zip(batch, written, strict=True)):
@@ -105,7 +105,7 @@ def test_matches_are_the_words_before_a_place_that_agree_with_those_read_last(ca
 
 
 @pytest.mark.parametrize("length", [LONGEST - 1, LONGEST, LONGEST + 1, 3 * LONGEST])
-def test_no_more_than_so_many_words_are_compared(length: int) -> None:
+def test_matches_are_capped_at_the_longest_length(length: int) -> None:
     run = list(range(FIRST, FIRST + length))
     cache = make_cache()
     state = read(cache, [[[*run, 99]]], [run])
@@ -119,7 +119,7 @@ def test_reading_word_by_word_is_reading_all_at_once(case: Case, cut: int) -> No
     batch, written = case
     cache = make_cache()
     at_once = read(cache, batch, written)
-    tokens = torch.tensor([[START_NUMBER, *each] for each in written])
+    tokens = torch.tensor([[BOS_ID, *each] for each in written])
     bit_by_bit = cache.begin(places(batch))
     for piece in (tokens[:, :cut], *torch.split(tokens[:, cut:], 1, 1)):
         bit_by_bit = cache.read(bit_by_bit, piece)
@@ -129,12 +129,10 @@ def test_reading_word_by_word_is_reading_all_at_once(case: Case, cut: int) -> No
 
 @quick
 @given(cases, st.integers(0, 5))
-def test_chances_are_the_weights_of_the_places_and_sum_to_one_if_there_are_any(
-    case: Case, seed: int
-) -> None:
+def test_probabilities_are_normalised_position_weights(case: Case, seed: int) -> None:
     batch, written = case
     cache = make_cache(seed)
-    foreseen = cache(read(cache, batch, written), WIDTH)
+    predicted = cache(read(cache, batch, written), WIDTH)
     for at, (row, own) in enumerate(zip(batch, written, strict=True)):
         expected = [0.0] * WIDTH
         known = expected_places(row, own)
@@ -142,10 +140,10 @@ def test_chances_are_the_weights_of_the_places_and_sum_to_one_if_there_are_any(
             expected[word] += math.exp(float(cache.lengths[matches] + cache.ranks[kind]))
         total = math.fsum(expected)
         assert (total > 0) == bool(row or own)
-        chances = [each / (total or 1) for each in expected]
-        torch.testing.assert_close(foreseen.chances[at], torch.tensor(chances))
-        assert float(foreseen.chances[at].sum()) == pytest.approx(float(total > 0), abs=1e-5)
-        assert int(foreseen.longest[at]) == max((each[2] for each in known), default=0)
+        probs = [each / (total or 1) for each in expected]
+        torch.testing.assert_close(predicted.probs[at], torch.tensor(probs))
+        assert float(predicted.probs[at].sum()) == pytest.approx(float(total > 0), abs=1e-5)
+        assert int(predicted.longest[at]) == max((each[2] for each in known), default=0)
 
 
 def test_ranks_beyond_the_last_bound_weigh_alike() -> None:
@@ -158,20 +156,20 @@ def test_ranks_beyond_the_last_bound_weigh_alike() -> None:
 
 @quick
 @given(cases, st.data())
-def test_some_rows_go_on_as_if_they_had_been_read_alone(case: Case, data: st.DataObject) -> None:
+def test_reordered_rows_continue_as_they_would_alone(case: Case, data: st.DataObject) -> None:
     batch, written = case
     cache = make_cache()
     chosen = data.draw(st.lists(st.integers(0, len(batch) - 1), min_size=1, max_size=4))
-    selected = read(cache, batch, written).select(torch.tensor(chosen))
+    selected = read(cache, batch, written).reorder(torch.tensor(chosen))
     later = torch.full((len(chosen), 1), FIRST)
     anew = read(cache, [batch[at] for at in chosen], [written[at] for at in chosen])
     for one, other in ((selected, anew), (cache.read(selected, later), cache.read(anew, later))):
-        torch.testing.assert_close(cache(one, WIDTH).chances, cache(other, WIDTH).chances)
+        torch.testing.assert_close(cache(one, WIDTH).probs, cache(other, WIDTH).probs)
         assert torch.equal(cache(one, WIDTH).longest, cache(other, WIDTH).longest)
 
 
 def expectations(count: int, seed: int) -> Tensor:
-    """Log-probabilities of an editor that thinks some words impossible: (R, W)."""
+    """Return log-probabilities of an editor, some of them -inf: (R, W)."""
     generator = torch.Generator().manual_seed(seed)
     scores = 3 * torch.randn(count, WIDTH, generator=generator)
     impossible = torch.rand(count, WIDTH, generator=generator) < 0.3
@@ -186,10 +184,10 @@ def test_the_mixture_is_a_distribution_between_the_two(case: Case, seed: int, pu
     cache = make_cache(seed)
     cache.shares.add_(pull)
     state, log_probs = read(cache, batch, written), expectations(len(batch), seed)
-    mixed, foreseen = cache.mix(log_probs, state).exp(), cache(state, WIDTH)
+    mixed, predicted = cache.mix(log_probs, state).exp(), cache(state, WIDTH)
     torch.testing.assert_close(mixed.sum(1), torch.ones(len(batch)), atol=1e-5, rtol=0)
-    share = cache.share(foreseen, evidence_of(log_probs, foreseen))[:, None]
-    expected = (1 - share) * log_probs.exp() + share * foreseen.chances
+    share = cache.share(predicted, evidence_of(log_probs, predicted))[:, None]
+    expected = (1 - share) * log_probs.exp() + share * predicted.probs
     torch.testing.assert_close(mixed, expected, atol=1e-5, rtol=0)
     is_empty = torch.tensor([not (row or own) for row, own in zip(batch, written, strict=True)])
     assert torch.equal(mixed[is_empty], log_probs[is_empty].exp())
@@ -208,7 +206,7 @@ def test_the_rows_of_a_batch_do_not_influence_each_other(case: Case) -> None:
         torch.testing.assert_close(together[at : at + 1].exp(), expected.exp())
 
 
-def test_a_word_that_the_editor_cannot_write_comes_out_once_it_was_read() -> None:
+def test_a_word_outside_the_output_vocabulary_is_predicted_once_it_is_in_the_prefix() -> None:
     cache, word = make_cache(), WIDTH - 1
     log_probs = expectations(1, 0)
     log_probs[:, word] = -torch.inf
@@ -218,17 +216,17 @@ def test_a_word_that_the_editor_cannot_write_comes_out_once_it_was_read() -> Non
     assert after[0, word] > -torch.inf
 
 
-def test_longer_matches_weigh_more_before_anything_was_learned() -> None:
+def test_longer_matches_weigh_more_before_training() -> None:
     cache = NgramCache().requires_grad_(False)
     a, b, c, d = range(FIRST, FIRST + 4)
-    foreseen = cache(read(cache, [[[a, b, c], [b, d]]], [[a, b]]), WIDTH)
-    assert foreseen.chances[0, c] > foreseen.chances[0, d] > foreseen.chances[0, a]
+    predicted = cache(read(cache, [[[a, b, c], [b, d]]], [[a, b]]), WIDTH)
+    assert predicted.probs[0, c] > predicted.probs[0, d] > predicted.probs[0, a]
     evidence = torch.zeros(LONGEST + 1, len(EVIDENCE))
     assert torch.equal(cache.gate(torch.arange(LONGEST + 1), evidence), torch.full((17,), 0.5))
 
 
-def test_without_a_cache_what_the_editor_expects_stands() -> None:
+def test_the_null_cache_leaves_the_editor_unchanged() -> None:
     cache, log_probs = NoCache(), expectations(2, 0)
     state = cache.begin(places([[[FIRST]], []]))
-    assert cache.read(state, torch.tensor([[START_NUMBER], [START_NUMBER]])) is state
+    assert cache.read(state, torch.tensor([[BOS_ID], [BOS_ID]])) is state
     assert cache.mix(log_probs, state) is log_probs

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from redraft.data.sequences import Sequences
 from redraft.models.attention import Attended, Attention, rotate
-from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
-from redraft.models.encoder import LSTMEncoder, TransformerEncoder
-from redraft.models.memory import Memory, Sharing, Sources
+from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
+from redraft.models.encoders import LSTMEncoder, TransformerEncoder
+from redraft.models.memory import BeamIndex, Memory, Sources
 from redraft.models.transformer import DecoderLayer, EncoderLayer, causal_mask
+from redraft.text.batch import Sequences
 
 INPUT, WIDTH, ROLES = 6, 8, 2
 KINDS = ["lstm", "transformer"]
@@ -77,9 +77,9 @@ def fill(sources: Sources, width: int, seed: int) -> Tensor:
     """Noise at all places: of a real one given by row, role and position, else by the seed."""
     values = noise(*sources.ids.shape, width, seed=seed)
     start = 0
-    for role, columns in enumerate(sources.widths):
-        for row, length in enumerate(sources.lengths[:, role].tolist()):
-            values[row, start : start + length] = noise(length, width, seed=100 * row + role)
+    for source_id, columns in enumerate(sources.widths):
+        for row, length in enumerate(sources.lengths[:, source_id].tolist()):
+            values[row, start : start + length] = noise(length, width, seed=100 * row + source_id)
         start += columns
     return values
 
@@ -90,7 +90,7 @@ def memory_of(lengths: Sequence[tuple[int, int]], *, seed: int = 0, wider: int =
 
 
 def rows_of(memory: Memory, rows: Tensor) -> Memory:
-    return Memory(memory.sources.select(rows), memory.states[rows], memory.summary[rows])
+    return Memory(memory.sources.reorder(rows), memory.states[rows], memory.summary[rows])
 
 
 def decode(
@@ -121,20 +121,20 @@ def test_attention_is_a_softmax_of_scaled_products(
             for head in range(heads):
                 part = slice(head * size, (head + 1) * size)
                 scores = keys[row, :, part] @ query[part] / math.sqrt(size)
-                chances = scores.exp() * mask[row, at]
-                gathered.append((chances / chances.sum()) @ values[row, :, part])
+                probs = scores.exp() * mask[row, at]
+                gathered.append((probs / probs.sum()) @ values[row, :, part])
             expected = layer.out.weight @ torch.cat(gathered) + layer.out.bias
             close(found[row, at], expected)
 
 
-def test_without_a_mask_every_place_counts() -> None:
+def test_without_a_mask_every_position_is_attended_to() -> None:
     layer = attention_layer(2)
     states, attended = noise(2, 3, WIDTH, seed=1), layer.project(noise(2, 4, INPUT, seed=2))
     everything = torch.ones(3, 4, dtype=torch.bool)
     close(layer(states, attended, None), layer(states, attended, everything))
 
 
-def test_keys_and_values_joined_are_those_of_the_places_joined() -> None:
+def test_joined_keys_and_values_equal_those_of_joined_positions() -> None:
     layer, held = attention_layer(2), noise(3, 5, INPUT, seed=3)
     whole = layer.project(held)
     for pieces in ([5], [2, 3], [1, 3, 1]):
@@ -143,9 +143,9 @@ def test_keys_and_values_joined_are_those_of_the_places_joined() -> None:
         close((joined.keys, joined.values), (whole.keys, whole.values))
 
 
-def test_keys_and_values_of_some_rows_are_theirs() -> None:
+def test_reordering_selects_keys_and_values_by_row() -> None:
     layer, held, rows = attention_layer(2), noise(3, 5, INPUT, seed=3), torch.tensor([2, 0, 2])
-    chosen, alone = layer.project(held).select(rows), layer.project(held[rows])
+    chosen, alone = layer.project(held).reorder(rows), layer.project(held[rows])
     close((chosen.keys, chosen.values), (alone.keys, alone.values))
 
 
@@ -154,7 +154,7 @@ some_places = st.lists(st.integers(0, 300), min_size=1, max_size=5)
 
 
 @given(some_places, even_widths, seeds)
-def test_a_vector_is_turned_in_planes_that_turn_slower_and_slower(
+def test_rotation_frequencies_decrease_from_plane_to_plane(
     places: list[int], width: int, seed: int
 ) -> None:
     vectors = noise(2, 3, len(places), width, seed=seed)
@@ -168,7 +168,7 @@ def test_a_vector_is_turned_in_planes_that_turn_slower_and_slower(
 
 
 @given(some_places, st.integers(0, 200), even_widths, seeds)
-def test_the_product_of_turned_vectors_depends_only_on_how_far_apart_they_are(
+def test_the_product_of_rotated_vectors_depends_only_on_their_distance(
     places: list[int], further: int, width: int, seed: int
 ) -> None:
     at = torch.tensor(places)
@@ -179,13 +179,13 @@ def test_the_product_of_turned_vectors_depends_only_on_how_far_apart_they_are(
 
 
 @given(even_widths, seeds)
-def test_at_the_first_place_or_without_places_nothing_turns(width: int, seed: int) -> None:
+def test_position_zero_or_no_positions_do_not_rotate(width: int, seed: int) -> None:
     vectors = noise(2, 3, 4, width, seed=seed)
     assert torch.equal(rotate(vectors, torch.zeros(4)), vectors)
     assert rotate(vectors, None) is vectors
 
 
-def test_with_places_attention_knows_how_far_away_a_key_stands() -> None:
+def test_with_positions_attention_depends_on_the_distance_of_a_key() -> None:
     layer = attention_layer(2)
     states, held = noise(2, 3, WIDTH, seed=1), noise(2, 4, INPUT, seed=2)
     places, later = torch.arange(3), torch.arange(4)
@@ -199,7 +199,7 @@ def test_with_places_attention_knows_how_far_away_a_key_stands() -> None:
     assert (attend(queries=9, keys=0) - attend(queries=0, keys=0)).abs().max() > 1e-3
 
 
-def test_a_token_may_look_at_itself_and_at_those_before_it() -> None:
+def test_a_token_attends_to_itself_and_to_earlier_tokens() -> None:
     t, f = True, False
     like = torch.zeros(0)
     mask = causal_mask(2, 5, like)
@@ -210,27 +210,27 @@ def test_a_token_may_look_at_itself_and_at_those_before_it() -> None:
 
 @quick
 @given(pieces_of_length, seeds)
-def test_a_layer_with_earlier_tokens_kept_is_the_layer_over_all(
+def test_a_layer_with_a_cached_prefix_equals_the_layer_over_all_tokens(
     pieces: list[int], seed: int
 ) -> None:
     torch.manual_seed(3)
-    layer = DecoderLayer(WIDTH, sides=1, heads=2, dropout_rate=0.5).requires_grad_(False)
+    layer = DecoderLayer(WIDTH, segments=1, heads=2, dropout_rate=0.5).requires_grad_(False)
     states = noise(2, sum(pieces), WIDTH, seed=seed)
-    held = cast(Attention, layer.sides[0]).project(noise(2, 4, WIDTH, seed=seed + 1))
+    held = cast(Attention, layer.segments[0]).project(noise(2, 4, WIDTH, seed=seed + 1))
     mask = torch.tensor([[True, True, True, True], [True, False, True, False]])
-    sharing = Sharing.plain(2, states.device)
+    beam_index = BeamIndex.one_row_each(2, states.device)
     earlier: Attended | None = None
     parts = []
     for piece in torch.split(states, pieces, 1):
-        part, earlier = layer(piece, earlier, [(held, mask)], sharing, generator=None)
+        part, earlier = layer(piece, earlier, [(held, mask)], beam_index, generator=None)
         parts.append(part)
-    whole, seen = layer(states, None, [(held, mask)], sharing, generator=None)
+    whole, seen = layer(states, None, [(held, mask)], beam_index, generator=None)
     close(torch.cat(parts, 1), whole)
     assert earlier is not None
     close((earlier.keys, earlier.values), (seen.keys, seen.values))
 
 
-def test_an_encoder_layer_looks_both_ways_but_at_no_padding() -> None:
+def test_an_encoder_layer_attends_in_both_directions_but_not_to_padding() -> None:
     torch.manual_seed(3)
     layer = EncoderLayer(WIDTH, heads=2, dropout_rate=0.5).requires_grad_(False)
     states, mask = noise(1, 4, WIDTH, seed=1), torch.tensor([[True, True, True, False]])
@@ -267,7 +267,7 @@ def test_a_row_is_encoded_alone_as_beside_others(kind: str, lengths: list[tuple[
     together = encoder(kind)(embedded, sources, generator=None)
     for row in range(len(lengths)):
         chosen = torch.tensor([row])
-        own = sources.select(chosen)
+        own = sources.reorder(chosen)
         alone = encoder(kind)(embedded[chosen], own, generator=None)
         close(alone.states[own.mask], together.states[row][own.mask[0]])
         close(alone.summary[0], together.summary[row])
@@ -285,8 +285,8 @@ def test_an_encoder_tells_its_sources_apart(kind: str) -> None:
 def test_the_order_of_tokens_matters(kind: str) -> None:
     memory, embedded = memory_of(LENGTHS), noise(3, 4, INPUT, seed=1)
     states, _ = decode(kind, embedded, memory)
-    exchanged, _ = decode(kind, embedded[:, [1, 0, 2, 3]], memory)
-    assert ((states - exchanged)[:, 2:].abs().amax(2) > 1e-4).all()
+    replaced, _ = decode(kind, embedded[:, [1, 0, 2, 3]], memory)
+    assert ((states - replaced)[:, 2:].abs().amax(2) > 1e-4).all()
     sources = sources_of([(4, 4)])
     places = fill(sources, INPUT, seed=0)
     before = encoder(kind)(places, sources, generator=None).states
@@ -297,7 +297,7 @@ def test_the_order_of_tokens_matters(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @quick
 @given(lengths=lengths_of_rows, pieces=pieces_of_length, seed=seeds)
-def test_reading_piece_by_piece_is_reading_all_at_once(
+def test_incremental_decoding_equals_one_pass(
     kind: str, lengths: list[tuple[int, int]], pieces: list[int], seed: int
 ) -> None:
     memory = memory_of(lengths)
@@ -315,9 +315,7 @@ def test_reading_piece_by_piece_is_reading_all_at_once(
 @pytest.mark.parametrize("kind", KINDS)
 @quick
 @given(changed=st.integers(0, 5), seed=seeds)
-def test_a_later_token_leaves_earlier_states_as_they_were(
-    kind: str, changed: int, seed: int
-) -> None:
+def test_a_later_token_does_not_change_earlier_states(kind: str, changed: int, seed: int) -> None:
     memory, embedded = memory_of(LENGTHS), noise(3, 6, INPUT, seed=seed)
     before, _ = decode(kind, embedded, memory)
     embedded[:, changed] += 1
@@ -339,7 +337,7 @@ def test_padding_of_the_sources_changes_no_state(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_real_place_of_the_memory_is_seen(kind: str) -> None:
+def test_every_real_position_of_the_memory_is_attended_to(kind: str) -> None:
     memory, embedded = memory_of([(3, 5)]), noise(1, 2, INPUT, seed=1)
     before, _ = decode(kind, embedded, memory)
     for place in memory.sources.mask[0].nonzero()[:, 0].tolist():
@@ -358,7 +356,7 @@ def test_going_on_with_some_rows_is_computing_those_rows(
     memory, chosen = memory_of(LENGTHS), torch.tensor(rows)
     first, second = noise(3, 3, INPUT, seed=seed), noise(len(rows), 2, INPUT, seed=seed + 1)
     _, state = decode(kind, first, memory)
-    found, _ = decode(kind, second, state.select(chosen)[0])
+    found, _ = decode(kind, second, state.reorder(chosen)[0])
     _, alone = decode(kind, first[chosen], rows_of(memory, chosen))
     expected, _ = decode(kind, second, alone)
     close(found, expected)
@@ -368,10 +366,10 @@ def test_going_on_with_some_rows_is_computing_those_rows(
 def test_rows_of_one_memory_leave_it_where_it_is(kind: str) -> None:
     memory = memory_of(LENGTHS)
     _, state = decode(kind, noise(3, 3, INPUT, seed=1), memory)
-    twice, used = state.select(torch.tensor([2, 0, 0, 1]))
+    twice, used = state.reorder(torch.tensor([2, 0, 0, 1]))
     assert used is None
     assert twice.attended is state.attended
-    fewer, used = twice.select(torch.tensor([1, 2]))
+    fewer, used = twice.reorder(torch.tensor([1, 2]))
     assert used is not None
     assert used.tolist() == [0]
     assert [len(each.keys) for each in fewer.attended] == [1] * len(state.attended)
@@ -382,7 +380,7 @@ def test_rows_can_be_chosen_before_anything_was_read(kind: str) -> None:
     memory, rows = memory_of(LENGTHS), torch.tensor([1, 1])
     embedded = noise(2, 3, INPUT, seed=1)
     start = decoder(kind).start(memory, generator=None)
-    found, _ = decode(kind, embedded, start.select(rows)[0])
+    found, _ = decode(kind, embedded, start.reorder(rows)[0])
     close(found, decode(kind, embedded, rows_of(memory, rows))[0])
 
 

@@ -27,7 +27,7 @@ def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def directions(rows: int, dimension: int, *, seed: int, dtype: torch.dtype) -> Tensor:
+def embeddings(rows: int, dimension: int, *, seed: int, dtype: torch.dtype) -> Tensor:
     """Random unit vectors (rows, dimension)."""
     noise = torch.randn((rows, dimension), generator=seeded(seed), dtype=torch.float64)
     return torch.nn.functional.normalize(noise, dim=1).to(dtype)
@@ -51,7 +51,7 @@ def assert_mean(values: Tensor, expected: float) -> None:
 @deterministic
 @given(dimension=dimensions, concentration=concentrations, seed=seeds)
 def test_samples_lie_on_the_unit_sphere(dimension: int, concentration: float, seed: int) -> None:
-    direction = directions(32, dimension, seed=seed, dtype=torch.float32)
+    direction = embeddings(32, dimension, seed=seed, dtype=torch.float32)
     samples = vmf.sample(direction, concentration, generator=seeded(seed))
     assert samples.shape == direction.shape
     assert samples.dtype == torch.float32
@@ -73,7 +73,7 @@ def test_samples_are_unit_vectors_at_the_ends_of_every_axis(dimension: int) -> N
 @pytest.mark.parametrize("concentration", CONCENTRATIONS)
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_mean_of_samples_has_the_closed_form_length(dimension: int, concentration: float) -> None:
-    direction = directions(1, dimension, seed=1, dtype=torch.float64)[0]
+    direction = embeddings(1, dimension, seed=1, dtype=torch.float64)[0]
     samples = draw(direction, concentration, rows=20_000, seed=2)
     expected = vmf.mean_resultant_length(dimension, concentration)
     assert_mean(samples @ direction, expected)
@@ -82,7 +82,7 @@ def test_mean_of_samples_has_the_closed_form_length(dimension: int, concentratio
 @pytest.mark.parametrize("concentration", CONCENTRATIONS)
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_monte_carlo_kl_matches_the_closed_form(dimension: int, concentration: float) -> None:
-    one, other = directions(2, dimension, seed=3, dtype=torch.float64)
+    one, other = embeddings(2, dimension, seed=3, dtype=torch.float64)
     samples = draw(one, concentration, rows=20_000, seed=4)
     # Equal kappa: the normalisers cancel in the difference of log-densities.
     log_ratio = concentration * (samples @ (one - other))
@@ -97,7 +97,7 @@ def test_monte_carlo_kl_matches_the_closed_form(dimension: int, concentration: f
     ],
 )
 def test_angle_to_the_direction_has_the_exact_density(dimension: int, concentration: float) -> None:
-    direction = directions(1, dimension, seed=5, dtype=torch.float64)[0]
+    direction = embeddings(1, dimension, seed=5, dtype=torch.float64)[0]
     samples = draw(direction, concentration, rows=5_000, seed=6)
     along = samples @ direction
     across = (samples - along[:, None] * direction).norm(dim=1)
@@ -116,7 +116,7 @@ def test_angle_to_the_direction_has_the_exact_density(dimension: int, concentrat
 @pytest.mark.parametrize("dimension", [2, 3, 16, 64])
 def test_part_across_the_direction_is_isotropic(dimension: int, concentration: float) -> None:
     rows, tangent_dimension = 10_000, dimension - 1
-    direction = directions(1, dimension, seed=7, dtype=torch.float64)[0]
+    direction = embeddings(1, dimension, seed=7, dtype=torch.float64)[0]
     samples = draw(direction, concentration, rows=rows, seed=8)
     basis = torch.linalg.svd(direction[None])[2][1:]  # (d-1, d), orthogonal to the direction
     tangents = torch.nn.functional.normalize(samples @ basis.T, dim=1)
@@ -137,7 +137,7 @@ def test_part_across_the_direction_is_isotropic(dimension: int, concentration: f
 def test_samples_around_two_directions_are_rotations_of_each_other(
     dimension: int, concentration: float, seed: int
 ) -> None:
-    one, other = directions(2, dimension, seed=seed, dtype=torch.float64)
+    one, other = embeddings(2, dimension, seed=seed, dtype=torch.float64)
     around_one = draw(one, concentration, rows=20, seed=seed)
     around_other = draw(other, concentration, rows=20, seed=seed)
     # An isometry that takes one direction to the other keeps all inner products, and only it does.
@@ -146,14 +146,14 @@ def test_samples_around_two_directions_are_rotations_of_each_other(
 
 
 def test_every_row_is_sampled_around_its_own_direction() -> None:
-    direction = directions(500, 16, seed=9, dtype=torch.float32)
+    direction = embeddings(500, 16, seed=9, dtype=torch.float32)
     samples = vmf.sample(direction, 1e5, generator=seeded(10))
     assert (samples * direction).sum(dim=1).min() > 0.999
     assert len(samples.unique(dim=0)) == 500  # type: ignore[no-untyped-call]
 
 
 def test_same_seed_gives_same_samples_and_global_state_is_left_alone() -> None:
-    direction = directions(100, 16, seed=11, dtype=torch.float32)
+    direction = embeddings(100, 16, seed=11, dtype=torch.float32)
     state = torch.get_rng_state()
     first = vmf.sample(direction, 50.0, generator=seeded(12))
     second = vmf.sample(direction, 50.0, generator=seeded(12))
@@ -170,7 +170,7 @@ def test_an_empty_batch_gives_no_samples() -> None:
 def test_noise_that_is_exactly_zero_still_gives_unit_vectors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    direction = directions(100, 2, seed=14, dtype=torch.float32)
+    direction = embeddings(100, 2, seed=14, dtype=torch.float32)
     monkeypatch.setattr(torch, "randn", lambda shape, **_: torch.zeros(shape))
     samples = vmf.sample(direction, 1.0, generator=seeded(15))
     torch.testing.assert_close(samples.norm(dim=1), torch.ones(100))
@@ -187,7 +187,7 @@ def test_gradient_to_the_direction_is_exact(dimension: int, concentration: float
         return vmf.sample(direction, concentration, generator=seeded(16))
 
     axis = torch.eye(dimension, dtype=torch.float64)[:1]
-    points = directions(2, dimension, seed=17, dtype=torch.float64)
+    points = embeddings(2, dimension, seed=17, dtype=torch.float64)
     points = torch.cat([2 * points, axis, -axis]).requires_grad_()
     assert torch.autograd.gradcheck(sample_around, (points,))
 
@@ -195,7 +195,7 @@ def test_gradient_to_the_direction_is_exact(dimension: int, concentration: float
 @pytest.mark.parametrize("concentration", [1.0, 50.0, 1e4])
 @pytest.mark.parametrize("dimension", [2, 3, 16])
 def test_gradient_of_an_expectation_is_unbiased(dimension: int, concentration: float) -> None:
-    direction, target = directions(2, dimension, seed=18, dtype=torch.float64)
+    direction, target = embeddings(2, dimension, seed=18, dtype=torch.float64)
     points = direction.repeat(20_000, 1).requires_grad_()
     repeated = torch.nn.functional.normalize(points, dim=1)
     samples = vmf.sample(repeated, concentration, generator=seeded(19))
@@ -286,7 +286,7 @@ def test_kl_factor_on_the_sphere_is_the_textbook_formula() -> None:
 def test_kl_is_a_squared_distance_that_never_exceeds_the_bound(
     dimension: int, concentration: float, seed: int
 ) -> None:
-    one, other = directions(2, dimension, seed=seed, dtype=torch.float32)
+    one, other = embeddings(2, dimension, seed=seed, dtype=torch.float32)
     divergence = vmf.kl(one, other, concentration=concentration)
     assert torch.equal(divergence, vmf.kl(other, one, concentration=concentration))
     assert vmf.kl(one, one, concentration=concentration) == 0
@@ -304,7 +304,7 @@ def test_kl_is_a_squared_distance_that_never_exceeds_the_bound(
 @pytest.mark.parametrize("concentration", [-1.0, math.nan, math.inf])
 def test_invalid_concentrations_are_named(concentration: float) -> None:
     message = f"concentration must be finite and at least 0, got {concentration}"
-    one, other = directions(2, 4, seed=20, dtype=torch.float32)
+    one, other = embeddings(2, 4, seed=20, dtype=torch.float32)
     with pytest.raises(ValueError, match=message):
         vmf.sample(one[None], concentration, generator=seeded(0))
     with pytest.raises(ValueError, match=message):
@@ -325,7 +325,7 @@ def test_dimensions_below_two_are_named() -> None:
 
 
 def test_directions_that_are_no_unit_vectors_are_named() -> None:
-    direction = directions(3, 4, seed=21, dtype=torch.float32)
+    direction = embeddings(3, 4, seed=21, dtype=torch.float32)
     for length in [2.0, 0.0, math.nan]:
         spoilt = direction * torch.tensor([[1.0], [length], [1.0]])
         with pytest.raises(ValueError, match=f"rows of length 1, got a row of length {length:g}"):

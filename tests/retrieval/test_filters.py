@@ -1,4 +1,4 @@
-"""Filters of every kind of retriever against a plain filter of all that it finds."""
+"""Filters of every retriever against filtering all results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from redraft.data.example import Example, Input
-from redraft.retrieval.learned import TaskRetriever
-from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
-from redraft.retrieval.retriever import Retriever
+from redraft.retrieval.base import Retriever
+from redraft.retrieval.bm25 import Bm25Retriever
+from redraft.retrieval.bow import BowRetriever
+from redraft.retrieval.dense import TaskRetriever
+from redraft.types import Example, Input
 
 WORDS = ("draw", "a", "card", "deal", "damage")
 
@@ -31,7 +32,7 @@ def learned(examples: Sequence[Example]) -> Retriever:
     return TaskRetriever.build(examples, CountingEncoder())
 
 
-every = pytest.mark.parametrize("build", [Bm25Retriever.build, LexicalRetriever.build, learned])
+every = pytest.mark.parametrize("build", [Bm25Retriever.build, BowRetriever.build, learned])
 Build = Callable[[Sequence[Example]], Retriever]
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
@@ -53,7 +54,7 @@ def has(example: Example, values: Mapping[str, Any]) -> bool:
 @every
 @settings(max_examples=50, deadline=None)
 @given(examples=corpora, query=texts, where=filters, without=filters, k=st.integers(1, 6))
-def test_what_is_found_is_what_a_plain_filter_leaves_of_all(
+def test_filtered_search_equals_filtering_all_results(
     build: Build,
     examples: list[Example],
     query: str,
@@ -76,7 +77,7 @@ def test_what_is_found_is_what_a_plain_filter_leaves_of_all(
 
 
 @every
-def test_what_is_left_out_is_left_out_of_draws_and_beside_an_excluded_example(build: Build) -> None:
+def test_filters_apply_to_sampling_and_leave_one_out(build: Build) -> None:
     examples = [
         Example({"text": f"draw a card {at}"}, f"y{at}", {"package": "pq"[at % 2]})
         for at in range(12)
@@ -84,7 +85,7 @@ def test_what_is_left_out_is_left_out_of_draws_and_beside_an_excluded_example(bu
     retriever = build(examples)
     inputs: list[Input] = [examples[0].x, examples[1].x]
     drawn = retriever.retrieve(
-        inputs, 20, exclude=examples[:2], without={"package": "p"}, chance=np.random.default_rng(0)
+        inputs, 20, exclude=examples[:2], without={"package": "p"}, rng=np.random.default_rng(0)
     )
     outputs = [{each.example.y for each in found} for found in drawn]
     odd = {f"y{at}" for at in range(1, 12, 2)}
@@ -92,7 +93,7 @@ def test_what_is_left_out_is_left_out_of_draws_and_beside_an_excluded_example(bu
 
 
 @every
-def test_where_everything_is_left_out_nothing_is_found(build: Build) -> None:
+def test_a_filter_that_excludes_everything_finds_nothing(build: Build) -> None:
     examples = [Example({"text": "draw"}, "y", {"package": "p"})]
     retriever = build(examples)
     assert retriever.retrieve([{"text": "draw"}], 2, without={"package": "p"}) == [[]]

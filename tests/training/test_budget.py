@@ -1,4 +1,4 @@
-"""A budget: fewer steps if they would take longer, decided once and kept."""
+"""Time budgets: the number of steps is chosen once and stored."""
 
 import json
 from dataclasses import replace
@@ -10,8 +10,8 @@ from redraft.errors import TrainingInterrupted
 from redraft.training import budget
 from redraft.training.budget import within_budget
 from redraft.training.checkpoint import Checkpoint
-from redraft.training.loop import TrainingConfig, train
-from tests.training.test_loop import LineTask, weights
+from redraft.training.trainer import TrainingConfig, train
+from tests.training.test_trainer import LineTask, weights
 
 CONFIG = TrainingConfig(
     steps=100, batch_size=4, warmup_steps=10, evaluate_every=20, budget=10.0, learning_rate=0.05
@@ -19,11 +19,11 @@ CONFIG = TrainingConfig(
 
 
 def takes(seconds: float, monkeypatch: pytest.MonkeyPatch, *, evaluation: float = 0.0) -> None:
-    """Let every step, and every evaluation, take so long."""
-    monkeypatch.setattr(budget, "_seconds", lambda *_: (seconds, evaluation))
+    """Fake the measured seconds of a step and of an evaluation."""
+    monkeypatch.setattr(budget, "_measure_seconds", lambda *_: (seconds, evaluation))
 
 
-def test_steps_shrink_to_what_the_time_allows_and_the_schedule_with_them(
+def test_steps_and_schedule_shrink_to_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     takes(0.5, monkeypatch)
@@ -75,9 +75,7 @@ def test_measuring_changes_no_weight(tmp_path: Path) -> None:
     assert task.network.training
 
 
-def test_a_plan_outlives_a_stop_however_fast_the_steps_are_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_keeps_its_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     takes(0.5, monkeypatch)
     whole = LineTask()
     done = train(whole, CONFIG, checkpoint=Checkpoint(tmp_path / "whole" / "checkpoint", "f"))

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redraft.data.example import Example
-from redraft.retrieval.lexical import Bm25Retriever, LexicalRetriever
-from redraft.retrieval.retriever import Retriever
-from redraft.training import prototypes
-from redraft.training.prototypes import (
+from redraft.retrieval.base import Retriever
+from redraft.retrieval.bm25 import Bm25Retriever
+from redraft.retrieval.bow import BowRetriever
+from redraft.training import prototype_sampling as prototypes
+from redraft.training.prototype_sampling import (
     Find,
     MixedPrototypes,
     NoPrototypes,
@@ -18,6 +18,7 @@ from redraft.training.prototypes import (
     across_projects,
     in_project,
 )
+from redraft.types import Example
 
 WORDS = ("draw", "a", "card", "deal", "damage")
 KEY = "package"
@@ -53,7 +54,7 @@ def belongs(find_in: Builder, example: Example, other: Example) -> bool:
 def test_all_outputs_of_the_right_projects_are_found_and_never_the_examples_own(
     find_in: Builder, examples: list[Example], k: int
 ) -> None:
-    find = find_in(LexicalRetriever.build(examples), examples, KEY)
+    find = find_in(BowRetriever.build(examples), examples, KEY)
     rows = range(len(examples))
     for example, found in zip(examples, find(rows, k), strict=True):
         right = {each.y for each in examples if belongs(find_in, example, each)} - {example.y}
@@ -71,7 +72,7 @@ def corpus() -> list[Example]:
     ]
 
 
-def test_in_a_project_is_found_what_an_index_of_it_alone_finds() -> None:
+def test_in_project_search_equals_an_index_of_only_that_project() -> None:
     examples = corpus()
     find = in_project(Bm25Retriever.build(examples), examples, KEY)
     rows = [5, 2, 9, 6]
@@ -82,27 +83,27 @@ def test_in_a_project_is_found_what_an_index_of_it_alone_finds() -> None:
 
 
 @both
-def test_what_is_asked_for_together_is_what_is_found_alone(find_in: Builder) -> None:
+def test_batched_search_equals_single_searches(find_in: Builder) -> None:
     examples = corpus()
-    find = find_in(LexicalRetriever.build(examples), examples, KEY)
+    find = find_in(BowRetriever.build(examples), examples, KEY)
     rows = [7, 0, 39, 7, 1]
     assert find(rows, 2) == [find([row], 2)[0] for row in rows]
 
 
-def test_a_project_that_nothing_is_known_of_has_no_prototypes() -> None:
+def test_an_unknown_project_has_no_prototypes() -> None:
     known = corpus()
     asked = [Example({"text": "draw a card"}, "y", {KEY: "new"}), known[0]]
-    find = in_project(LexicalRetriever.build(known), asked, KEY)
+    find = in_project(BowRetriever.build(known), asked, KEY)
     found = find([0, 1], 2)
     assert [len(each) for each in found] == [0, 2]
 
 
-def test_of_very_many_examples_other_projects_are_searched_in_a_part(
+def test_cross_project_search_uses_a_sample_of_many_examples(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prototypes, "MOST_ACROSS", 12)
     examples = corpus()
-    find = across_projects(LexicalRetriever.build(examples), examples, KEY)
+    find = across_projects(BowRetriever.build(examples), examples, KEY)
     found = find(range(40), 40)
     assert len({each.example.y for row in found for each in row}) == 12
     for example, row in zip(examples, found, strict=True):
@@ -110,7 +111,7 @@ def test_of_very_many_examples_other_projects_are_searched_in_a_part(
 
 
 def mixed(examples: Sequence[Example]) -> MixedPrototypes:
-    retriever = LexicalRetriever.build(examples)
+    retriever = BowRetriever.build(examples)
     own = TopPrototypes(in_project(retriever, examples, KEY), top=2)
     others = TopPrototypes(across_projects(retriever, examples, KEY), top=2)
     return MixedPrototypes([(0.5, own), (0.3, others), (0.2, NoPrototypes())])

@@ -1,1 +1,1 @@
-"""Rows by the million: numbered input shards → work on their rows → numbered output shards."""
+"""Bulk processing of millions of rows: numbered input shards to numbered output shards."""

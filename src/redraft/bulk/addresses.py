@@ -1,7 +1,6 @@
-"""Files by their address: a path of this machine, or whatever fsspec reaches, such as s3://….
+"""Read and write files by address: a local path, or a URL supported by fsspec such as s3://….
 
-A file is written whole: in an object store by one put, elsewhere under another name that is then
-changed. Knows no formats.
+Writes are atomic: a single put in an object store, write and rename elsewhere. Knows no formats.
 """
 
 import fnmatch
@@ -17,51 +16,54 @@ from redraft.errors import BulkError, RedraftError
 
 PARTIAL = ".partial"
 
-_HERE = ("file://", "local://")
+_LOCAL_PROTOCOLS = ("file://", "local://")
 
-_WHOLE = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "oci", "memory"}
-"""Where what is put is there in full or not at all; a file of other systems grows."""
+_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "oci", "memory"}
+"""Protocols with atomic puts; other file systems show files while they are written."""
 
 
 def is_remote(address: str) -> bool:
-    """Whether it is fsspec that must be asked."""
-    return "://" in address and not address.startswith(_HERE)
+    """Return True if `address` needs fsspec."""
+    return "://" in address and not address.startswith(_LOCAL_PROTOCOLS)
 
 
 def local(address: str) -> Path:
-    """The path of a file of this machine, in full: a worker stands elsewhere."""
-    for protocol in _HERE:
+    """Return the absolute path of a local address: workers have other working directories."""
+    for protocol in _LOCAL_PROTOCOLS:
         address = address.removeprefix(protocol)
     return Path(address).absolute()
 
 
 def absolute(address: str) -> str:
-    """The address by which every worker knows the file."""
+    """Return `address` in the form that is valid for every worker."""
     return address if is_remote(address) else str(local(address))
 
 
 def joined(folder: str, name: str) -> str:
-    """The address of a file in a folder."""
+    """Return the address of the file `name` in `folder`."""
     return f"{folder.rstrip('/')}/{name}"
 
 
 def find_files(address: str, endings: Sequence[str]) -> list[str]:
-    """The file, those of the folder that end so, or those that a pattern names; in order."""
-    with _telling(address):
-        found = _find_remote(address) if is_remote(address) else _find_local(str(local(address)))
-    if has_magic(address) or found != [absolute(address)]:
-        found = [each for each in found if each.partition("::")[0].endswith(tuple(endings))]
-    if not found:
+    """Return the files at `address`, sorted: a file, a folder or a glob pattern.
+
+    Files of a folder or pattern must have one of the `endings`.
+    """
+    with _one_line_errors(address):
+        files = _find_remote(address) if is_remote(address) else _find_local(str(local(address)))
+    if has_magic(address) or files != [absolute(address)]:
+        files = [file for file in files if file.partition("::")[0].endswith(tuple(endings))]
+    if not files:
         wanted = ", ".join(endings)
         raise BulkError(f"{address}: no such file, and none in it that ends in {wanted}")
-    return sorted(found)
+    return sorted(files)
 
 
 def _find_local(path: str) -> list[str]:
     if has_magic(path) and not Path(path).exists():
-        return [each for each in glob(path) if Path(each).is_file()]  # noqa: PTH207
+        return [file for file in glob(path) if Path(file).is_file()]  # noqa: PTH207
     if Path(path).is_dir():
-        return [str(each) for each in Path(path).iterdir() if each.is_file()]
+        return [str(file) for file in Path(path).iterdir() if file.is_file()]
     return [path] if Path(path).exists() else []
 
 
@@ -75,30 +77,30 @@ def _find_remote(address: str) -> list[str]:
         return [address]
     first, chained, others = address.partition("::")
     first = first.rstrip("/")
-    # what stands before the path names the machine: sftp://host, hdfs://host:8020
+    # the part before the path is protocol and host: sftp://host, hdfs://host:8020
     head = first.removesuffix(path.rstrip("/"))
     if head == first:
-        head, paths = f"{first.partition('://')[0]}://", [each.lstrip("/") for each in paths]
-    full = (each if "://" in each else head + each for each in paths)
-    return [each + chained + others for each in full]
+        head, paths = f"{first.partition('://')[0]}://", [path.lstrip("/") for path in paths]
+    full = (path if "://" in path else head + path for path in paths)
+    return [path + chained + others for path in full]
 
 
 @contextmanager
 def opened(address: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file; it can be read from any place."""
-    with _telling(address):
+    """Open a file as a seekable binary stream."""
+    with _one_line_errors(address):
         if is_remote(address):
             filesystem, path = _filesystem(address)
             stream: Any = filesystem.open(path, "rb")
         else:
             stream = local(address).open("rb")
-    with _telling(address), stream:
+    with _one_line_errors(address), stream:
         yield stream
 
 
 def read_whole(address: str) -> bytes | None:
-    """The bytes of a small file, if it is there."""
-    with _telling(address):
+    """Return the bytes of a small file, or None if it does not exist."""
+    with _one_line_errors(address):
         try:
             if is_remote(address):
                 filesystem, path = _filesystem(address)
@@ -109,21 +111,22 @@ def read_whole(address: str) -> bytes | None:
 
 
 def names_in(folder: str) -> set[str]:
-    """What a folder holds; nothing where there is none."""
-    with _telling(folder):
+    """Return the names of the entries of a folder; empty if it does not exist."""
+    with _one_line_errors(folder):
         try:
             if is_remote(folder):
                 filesystem, path = _filesystem(folder)
                 filesystem.invalidate_cache()
-                return {str(each).rpartition("/")[2] for each in filesystem.ls(path, detail=False)}
-            return {each.name for each in local(folder).iterdir()}
+                paths = filesystem.ls(path, detail=False)
+                return {str(entry).rpartition("/")[2] for entry in paths}
+            return {entry.name for entry in local(folder).iterdir()}
         except FileNotFoundError:
             return set()
 
 
 def write_whole(address: str, content: bytes) -> None:
-    """Write a file that is complete or absent, whoever is killed, and whoever else writes it."""
-    with _telling(address, what="cannot be written"):
+    """Write a file atomically; concurrent writers of the same content are safe."""
+    with _one_line_errors(address, what="cannot be written"):
         if is_remote(address):
             _write_remote(*_filesystem(address), content)
             return
@@ -134,10 +137,10 @@ def write_whole(address: str, content: bytes) -> None:
             with partial.open("wb") as stream:
                 stream.write(content)
                 stream.flush()
-                os.fsync(stream.fileno())  # a machine that dies must not leave the name alone
+                os.fsync(stream.fileno())  # after a crash the name must not refer to an empty file
             partial.replace(file)
         except FileNotFoundError:
-            # another that did the same job was done, and removed what it took for left behind
+            # another process finished the same job and removed this partial file as stale
             if not file.exists():
                 raise
         finally:
@@ -145,7 +148,7 @@ def write_whole(address: str, content: bytes) -> None:
 
 
 def _write_remote(filesystem: Any, path: str, content: bytes) -> None:
-    if _is_whole(filesystem):
+    if _has_atomic_puts(filesystem):
         filesystem.pipe_file(path, content)
         return
     folder, slash, name = path.rpartition("/")
@@ -158,25 +161,25 @@ def _write_remote(filesystem: Any, path: str, content: bytes) -> None:
     except Exception:
         if filesystem.exists(partial):
             filesystem.rm_file(partial)
-        # some change no name to one that is there; it is, where another did the same job
+        # some file systems do not overwrite on rename, and another process did the same job
         if not filesystem.exists(path):
             raise
 
 
-def _is_whole(filesystem: Any) -> bool:
+def _has_atomic_puts(filesystem: Any) -> bool:
     protocol = filesystem.protocol
-    return not _WHOLE.isdisjoint([protocol] if isinstance(protocol, str) else protocol)
+    return not _ATOMIC.isdisjoint([protocol] if isinstance(protocol, str) else protocol)
 
 
 def _partial(name: str) -> str:
-    """A name of its own: what was given up for lost may still be written."""
+    """Return a unique temporary name: a worker given up as dead may still be writing."""
     return f".{name}.{uuid.uuid4().hex}{PARTIAL}"
 
 
 def remove_partial(folder: str) -> None:
-    """Remove what killed writers left."""
+    """Remove the partial files of killed writers."""
     for name in fnmatch.filter(names_in(folder), f"*{PARTIAL}"):
-        with _telling(folder, what="cannot be tidied up"):
+        with _one_line_errors(folder, what="cannot be cleaned up"):
             if is_remote(folder):
                 filesystem, path = _filesystem(joined(folder, name))
                 filesystem.rm_file(path)
@@ -192,8 +195,8 @@ def _filesystem(address: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _telling(address: str, what: str = "cannot be read") -> Iterator[None]:
-    """What fsspec or the system says, in one line: among it which package is missing."""
+def _one_line_errors(address: str, what: str = "cannot be read") -> Iterator[None]:
+    """Convert errors of fsspec and the system, such as a missing package, to `BulkError`."""
     try:
         yield
     except RedraftError:
@@ -203,12 +206,12 @@ def _telling(address: str, what: str = "cannot be read") -> Iterator[None]:
     except (OSError, ImportError, ValueError) as error:
         raise _cannot(address, what, getattr(error, "strerror", None) or str(error)) from error
     except Exception as error:
-        # each file system has errors of its own, such as for credentials that are missing
+        # file systems raise their own exception types, for example for missing credentials
         if not is_remote(address):
             raise
         raise _cannot(address, what, f"{type(error).__name__}: {error}") from error
 
 
-def _cannot(address: str, what: str, said: str) -> BulkError:
-    reason = next(iter(said.splitlines()), "") or "no reason is told"
+def _cannot(address: str, what: str, message: str) -> BulkError:
+    reason = next(iter(message.splitlines()), "") or "no reason given"
     return BulkError(f"{address}: {what} ({reason}); check the address")

@@ -1,7 +1,7 @@
-"""A bulk job: every input shard worked through once, its output shard there in full or not at all.
+"""Run a bulk job: process every input shard once and write its output shard atomically.
 
-Which shards are there is all that a job remembers, so that it can be stopped or killed anywhere
-and goes on from what is written, by the same executor or by another.
+The set of written shards is the only state of a job, so it can be killed at any point and resumed
+by the same or another executor.
 """
 
 import json
@@ -18,8 +18,8 @@ from redraft.bulk.addresses import (
     remove_partial,
 )
 from redraft.bulk.addresses import write_whole as write
-from redraft.bulk.shards import Inputs, Shard, read_rows
-from redraft.bulk.work import Work, to_text, worker_of
+from redraft.bulk.shards import Inputs, Shard, read_inputs, read_rows
+from redraft.bulk.work import JobSpec, to_text, worker_of
 from redraft.errors import BulkError
 
 JOB = "job.json"
@@ -28,7 +28,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """A shard that is written."""
+    """A written shard: its number, its output rows and the skipped inputs."""
 
     number: int
     rows: int
@@ -36,8 +36,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Task:
-    """Work on some shards, and the folder for what comes of them, as a worker must know it."""
+class BulkTask:
+    """Shards to process, the serialised job spec and the output folder, as sent to a worker."""
 
     work: str
     ending: str
@@ -45,41 +45,45 @@ class Task:
     shards: tuple[Shard, ...]
 
     def address(self, shard: Shard) -> str:
-        """Where the output of a shard belongs."""
+        """Return the address of the output of `shard`."""
         return joined(self.folder, name_of(shard.number, self.ending))
 
 
-Executor = Callable[[Task], Iterator[Outcome]]
-"""Works through the shards of a task, in any order and anywhere; tells of each that is written."""
+Executor = Callable[[BulkTask], Iterator[Outcome]]
+"""Processes the shards of a task, in any order and on any machine; yields each written shard."""
 
 
 def name_of(number: int, ending: str) -> str:
-    """The name of an output shard; in the order of the names, rows stand as in the input."""
+    """Return the name of an output shard; names sort in input order."""
     return f"{number:06d}{ending}"
 
 
-def write_shard(task: Task, shard: Shard) -> Outcome:
-    """Work through a shard and write what comes of it."""
-    result = worker_of(task.work)(list(read_rows(shard)))
+def write_shard(task: BulkTask, shard: Shard) -> Outcome:
+    """Process a shard and write its output."""
+    result = worker_of(task.work).work(list(read_rows(shard)))
     write(task.address(shard), result.content)
     return Outcome(shard.number, result.rows, result.skipped)
 
 
-def in_this_process(task: Task) -> Iterator[Outcome]:
-    """One shard after another, here."""
+def in_this_process(task: BulkTask) -> Iterator[Outcome]:
+    """Process the shards one by one in this process."""
     return (write_shard(task, shard) for shard in task.shards)
 
 
 @dataclass(frozen=True)
 class Job:
-    """Work on all shards of the inputs, and what of it is left to do."""
+    """A job over `total` shards, and the task of processing the remaining ones."""
 
-    task: Task
+    task: BulkTask
     total: int
 
     @classmethod
-    def begin(cls, work: Work, inputs: Inputs, folder: str) -> "Job":
-        """The job of a folder: begun there, or taken up; a folder of anything else is refused."""
+    def begin(cls, work: JobSpec, inputs: Inputs, folder: str) -> "Job":
+        """Start or resume the job in `folder`; raise `BulkError` if it holds another job.
+
+        The rows of a new job are checked before anything is written. Otherwise a bad row would
+        leave a folder that rejects the fixed input as a different job.
+        """
         folder = absolute(folder)
         wanted = {
             "format": FORMAT,
@@ -89,41 +93,46 @@ class Job:
             "rows": inputs.rows,
             "shards": len(inputs.shards),
         }
-        there = {name for name in names_in(folder) if not name.endswith(PARTIAL)}
-        if JOB in there:
-            _refuse_another(folder, wanted)
-        elif there:
+        existing = {name for name in names_in(folder) if not name.endswith(PARTIAL)}
+        if JOB in existing:
+            _check_same_job(folder, wanted)
+        elif existing:
             raise BulkError(f"{folder}: is not empty and holds no {JOB}; name another folder")
         else:
+            check = worker_of(to_text(work)).check
+            for row in read_inputs(inputs):
+                check(row)
             write(joined(folder, JOB), (json.dumps(wanted, indent=2) + "\n").encode())
-        missing = tuple(s for s in inputs.shards if name_of(s.number, work.ending) not in there)
-        task = Task(to_text(work), work.ending, folder, missing)
+        missing = tuple(s for s in inputs.shards if name_of(s.number, work.ending) not in existing)
+        task = BulkTask(to_text(work), work.ending, folder, missing)
         return cls(task, len(inputs.shards))
 
     def run(self, execute: Executor) -> Iterator[Outcome]:
-        """Do what is left; each shard is told when it is written."""
+        """Process the remaining shards with `execute` and yield each one when it is written."""
         if self.task.shards:
             yield from execute(self.task)
-        there = names_in(self.task.folder)
-        lost = [s for s in self.task.shards if name_of(s.number, self.task.ending) not in there]
+        existing = names_in(self.task.folder)
+        lost = [s for s in self.task.shards if name_of(s.number, self.task.ending) not in existing]
         if lost:
             raise BulkError(
-                f"{self.task.address(lost[0])}: is not there though a worker wrote it; the folder "
-                "must be one that all machines share, or in an object store"
+                f"{self.task.address(lost[0])}: missing although a worker wrote it; the folder "
+                "must be shared by all machines, or in an object store"
             )
         remove_partial(self.task.folder)
 
 
-def _refuse_another(folder: str, wanted: dict[str, Any]) -> None:
-    """An error that says in what the job of a folder differs from the one wanted."""
+def _check_same_job(folder: str, wanted: dict[str, Any]) -> None:
+    """Raise `BulkError` if the job in `folder` is damaged or differs from `wanted`."""
     try:
-        found = json.loads(read_whole(joined(folder, JOB)) or b"")
-    except ValueError as error:
+        stored = json.loads(read_whole(joined(folder, JOB)) or b"")
+        if not isinstance(stored, dict):
+            raise ValueError("not an object")
+    except (ValueError, RecursionError) as error:
         raise BulkError(f"{joined(folder, JOB)}: damaged; name another folder") from error
-    if found == wanted:
+    if stored == wanted:
         return
-    names: Sequence[str] = [name for name in wanted if found.get(name) != wanted[name]]
-    differs = ", ".join(names) or "more than was asked for"
+    names: Sequence[str] = [name for name in wanted if stored.get(name) != wanted[name]]
+    differs = ", ".join(names) or "additional keys"
     raise BulkError(
         f"{folder}: holds the shards of another job (it differs in: {differs}); name another folder"
     )

@@ -1,13 +1,13 @@
-"""Files of rows to numbered shards, always the same ones, and a shard to its rows.
+"""Cut files of rows into numbered shards, deterministically, and read the rows of a shard.
 
-JSON lines are cut after so many lines and Parquet after so many rows, so that what a shard holds
-depends on the files alone, and not on who works through them. Knows no model.
+Shards have a fixed number of lines (JSON lines) or rows (Parquet), so their content depends only on
+the files and not on the workers. Knows no model.
 """
 
 import gzip
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any
@@ -15,19 +15,20 @@ from typing import IO, Any
 import numpy as np
 
 from redraft.bulk.addresses import absolute, find_files, joined, opened
-from redraft.data.python_functions import MAX_FILE_BYTES, Source
+from redraft.data.parquet_rows import ParquetTable
 from redraft.data.rows import Unreadable, decode, lines_of, parse_json
-from redraft.errors import BulkError, MissingExtraError, PairsError
+from redraft.errors import BulkError, PairsError
+from redraft.mining.python_functions import MAX_FILE_BYTES, Source
 
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 PARQUET = (".parquet",)
 _CHUNK = 1 << 20
-_LONGEST = 4 * MAX_FILE_BYTES  # a row can hold a whole source, with escapes
+_LONGEST = 4 * MAX_FILE_BYTES  # a row can hold a whole source file, JSON-escaped
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a file: so many lines (or rows) from the first on, or all that are left."""
+    """A range of a file: `lines` lines (or rows) starting at `first`, or all remaining ones."""
 
     file: str
     first: int = 1
@@ -39,41 +40,41 @@ class Piece:
 
 @dataclass(frozen=True)
 class Shard:
-    """What is worked through, and written, at a time."""
+    """The unit of work: processed, and its output written, as a whole."""
 
     number: int
     pieces: tuple[Piece, ...]
 
     def to_json(self) -> list[Any]:
-        """The shard for a worker."""
+        """Return the shard as JSON, for a worker."""
         pieces = [
-            [each.file, each.first, each.lines, each.offset, each.name, each.package]
-            for each in self.pieces
+            [piece.file, piece.first, piece.lines, piece.offset, piece.name, piece.package]
+            for piece in self.pieces
         ]
         return [self.number, pieces]
 
     @classmethod
     def from_json(cls, value: Sequence[Any]) -> "Shard":
-        """The shard that `to_json` wrote."""
+        """Return the shard serialised by `to_json`."""
         return cls(value[0], tuple(Piece(*piece) for piece in value[1]))
 
 
 @dataclass(frozen=True)
 class Row:
-    """A value, with the file and the line (of Parquet: the row, from 1) where it stands."""
+    """A value with its file and line (in Parquet the row number, from 1)."""
 
     file: str
     line: int
     value: Any
 
     def error(self, reason: object) -> PairsError:
-        """The row as the reason why nothing more can be done."""
+        """Return an error that names this row."""
         return PairsError(f"{self.file}:{self.line}: {reason}")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """All shards of so many rows, and a digest by which other inputs are told from these."""
+    """All shards, the rows per shard, and a digest that identifies the inputs."""
 
     shards: tuple[Shard, ...]
     rows: int
@@ -81,19 +82,18 @@ class Inputs:
 
 
 def cut_files(addresses: Iterable[str], rows: int, *, without: str | None = None) -> Inputs:
-    """The shards of JSON lines and Parquet: files, folders of them, or patterns.
+    """Cut JSON lines and Parquet (files, folders or glob patterns) into shards of `rows` rows.
 
-    What stands in the folder `without` is left out: the output of a job is no input of it, though
-    a pattern may name both.
+    Files in the folder `without`, the output of the job, are skipped even if a pattern matches.
     """
-    left_out = None if without is None else joined(absolute(without), "")
+    excluded = None if without is None else joined(absolute(without), "")
     digest = hashlib.blake2b(digest_size=16)
     pieces: list[Piece] = []
     for address in addresses:
         for file in find_files(address, (*LINES, *PARQUET)):
-            if left_out is not None and file.startswith(left_out):
+            if excluded is not None and file.startswith(excluded):
                 continue
-            digest.update(file.encode())
+            digest.update(os.fsencode(file))
             with opened(file) as stream:
                 pieces += _cut(file, stream, rows, digest)
     if not pieces:
@@ -103,13 +103,13 @@ def cut_files(addresses: Iterable[str], rows: int, *, without: str | None = None
 
 
 def cut_sources(sources: Sequence[Source], rows: int) -> Inputs:
-    """The shards of Python files, so many files in each."""
+    """Cut Python files into shards of `rows` files."""
     digest = hashlib.blake2b(digest_size=16)
     pieces = []
     for source in sources:
         path = source.path.absolute()
-        about = path.stat()
-        digest.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\0".encode())
+        stat = path.stat()
+        digest.update(os.fsencode(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0"))
         pieces.append(Piece(str(path), name=source.name, package=source.package))
     shards = tuple(
         Shard(number, tuple(pieces[start : start + rows]))
@@ -126,12 +126,12 @@ def _cut(file: str, stream: IO[bytes], rows: int, digest: Any) -> list[Piece]:
         raise BulkError(f"{file}: shards are read from {', '.join((*LINES, *PARQUET))}")
     starts = _starts(stream, rows, digest)
     if name.endswith(".gz"):
-        return [Piece(file)]  # packed lines are found from the first on only
-    return [Piece(file, 1 + at * rows, rows, offset) for at, offset in enumerate(starts)]
+        return [Piece(file)]  # gzip cannot be read from an offset
+    return [Piece(file, 1 + i * rows, rows, offset) for i, offset in enumerate(starts)]
 
 
 def _starts(stream: IO[bytes], rows: int, digest: Any) -> list[int]:
-    """Where every so many lines begin; the file is read once, in bounded memory."""
+    """Return the offset of every `rows`-th line; reads the file once, in bounded memory."""
     starts, offset, lines = [0], 0, 0
     while chunk := stream.read(_CHUNK):
         digest.update(chunk)
@@ -144,21 +144,32 @@ def _starts(stream: IO[bytes], rows: int, digest: Any) -> list[int]:
 
 
 def _cut_parquet(file: str, stream: IO[bytes], rows: int, digest: Any) -> list[Piece]:
-    while chunk := stream.read(_CHUNK):  # the footer alone can be that of other rows
+    while chunk := stream.read(_CHUNK):  # different rows can have the same footer
         digest.update(chunk)
     stream.seek(0)
-    count = _parquet(file, stream).metadata.num_rows
+    count = ParquetTable(stream, file).row_count
     return [Piece(file, 1 + start, rows) for start in range(0, count, rows)]
 
 
 def read_rows(shard: Shard) -> Iterator[Row]:
-    """The rows of a shard, in order; one that cannot be read is an error."""
+    """Yield the rows of `shard` in order; raises `PairsError` at one that cannot be read."""
     for piece in shard.pieces:
         for line, value in _read_piece(piece):
             row = Row(piece.file, line, value)
             if isinstance(value, Unreadable):
                 raise row.error(value.reason)
             yield row
+
+
+def read_inputs(inputs: Inputs) -> Iterator[Row]:
+    """Yield all rows of all files, reading each file once; Python sources are skipped.
+
+    Raises `PairsError` at a row that cannot be read.
+    """
+    pieces = (piece for shard in inputs.shards for piece in shard.pieces)
+    files = dict.fromkeys(piece.file for piece in pieces if not piece.name)
+    for file in files:
+        yield from read_rows(Shard(0, (Piece(file),)))
 
 
 def _read_piece(piece: Piece) -> Iterator[tuple[int, Any]]:
@@ -176,8 +187,9 @@ def _read_piece(piece: Piece) -> Iterator[tuple[int, Any]]:
 def _json_rows(piece: Piece, stream: IO[bytes]) -> Iterator[tuple[int, Any]]:
     stream.seek(piece.offset)
     plain = gzip.GzipFile(fileobj=stream) if piece.file.endswith(".gz") else stream
-    for at, line in islice(lines_of(plain, piece.file, longest=_LONGEST), piece.lines):
-        number = piece.first + at - 1
+    lines = lines_of(plain, piece.file, longest=_LONGEST)
+    for i, line in islice(lines, piece.lines):
+        number = piece.first + i - 1
         text = line if isinstance(line, Unreadable) else decode(line)
         if isinstance(text, Unreadable):
             yield number, text
@@ -188,22 +200,13 @@ def _json_rows(piece: Piece, stream: IO[bytes]) -> Iterator[tuple[int, Any]]:
 
 
 def _parquet_rows(piece: Piece, stream: IO[bytes]) -> Iterator[tuple[int, Any]]:
-    table = _parquet(piece.file, stream)
+    table = ParquetTable(stream, piece.file)
     first = piece.first - 1
-    last = first + (piece.lines or 0)
-    groups, start, seen = [], 0, 0
-    for group in range(table.metadata.num_row_groups):
-        end = seen + table.metadata.row_group(group).num_rows
-        if seen < last and end > first:
-            groups.append(group)
-            start = seen if len(groups) == 1 else start
-        seen = end
-    wanted = [name for name in table.schema_arrow.names if _is_wanted(name)]
-    batches = table.iter_batches(batch_size=4096, row_groups=groups, columns=wanted)
-    rows = (cells for batch in batches for cells in batch.to_pylist())
-    with _telling_of_parquet(piece.file):
-        for at, cells in enumerate(islice(rows, first - start, last - start)):
-            yield piece.first + at, _nested(cells)
+    last = None if piece.lines is None else first + piece.lines
+    wanted = [name for name in table.names if _is_wanted(name)]
+    rows = table.rows(wanted, texts=set(wanted), first=first, last=last, longest=_LONGEST)
+    for number, cells in rows:
+        yield number, cells if isinstance(cells, Unreadable) else _nested(cells)
 
 
 def _is_wanted(name: str) -> bool:
@@ -211,33 +214,12 @@ def _is_wanted(name: str) -> bool:
 
 
 def _nested(cells: dict[str, Any]) -> dict[str, Any]:
-    """Columns `x.NAME` as the fields of x."""
+    """Return the cells with columns `x.NAME` collected as the fields of x."""
     fields = {name[2:]: value for name, value in cells.items() if name.startswith("x.")}
     plain = {name: value for name, value in cells.items() if not name.startswith("x.")}
     return plain if "x" in plain or not fields else {**plain, "x": fields}
 
 
-def _parquet(file: str, stream: IO[bytes]) -> Any:
-    with _telling_of_parquet(file):
-        from pyarrow import parquet
-
-        return parquet.ParquetFile(stream)
-
-
-@contextmanager
-def _telling_of_parquet(file: str) -> Iterator[None]:
-    try:
-        from pyarrow import ArrowException
-    except ImportError as error:
-        purpose = f"reading {file}"
-        raise MissingExtraError("pyarrow", extra="parquet", purpose=purpose) from error
-    try:
-        yield
-    except (ArrowException, OSError) as error:
-        said = str(error).splitlines()[0]
-        raise PairsError(f"{file}: not a Parquet file ({said}); make it again") from error
-
-
 def _name(file: str) -> str:
-    """The name of a file, without the archive that it may be in."""
+    """Return the file part of an fsspec URL chain such as `zip://a.jsonl::s3://…`."""
     return file.partition("::")[0]

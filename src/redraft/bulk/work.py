@@ -1,7 +1,7 @@
-"""What can be done to a shard: its rows in, the bytes of an output file out.
+"""Job specifications: functions from the rows of a shard to the bytes of an output file.
 
-Work is described by plain values, so that it can be told to another machine and told from other
-work. What it needs, such as a model, it loads once in each process.
+A job spec is a dataclass of JSON values, so it can be sent to other machines and compared. Its
+resources, such as a model, are loaded once per process.
 """
 
 import hashlib
@@ -13,48 +13,67 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from redraft.artifact import MANIFEST
 from redraft.bulk.shards import Row
-from redraft.errors import BulkError, ModelError
+from redraft.data.inputs import input_of
+from redraft.errors import BulkError, ModelError, PairsError
+from redraft.storage.artifact import MANIFEST
+from redraft.types import Input
 
-WORKS = {
-    "mine": "redraft.bulk.mining:Mining",
-    "embed": "redraft.bulk.embedding:Embedding",
-    "predict": "redraft.bulk.predicting:Predicting",
+JOB_SPECS = {
+    "mine": "redraft.bulk.mine:MineJob",
+    "embed": "redraft.bulk.embed:EmbedJob",
+    "predict": "redraft.bulk.predict:PredictJob",
 }
-"""Every kind of work; a worker imports what it does and nothing else."""
+"""All job types by name, as MODULE:CLASS: a worker imports only the one it needs."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The bytes of an output shard, its rows, and what of the input had to be passed over."""
+    """The content of an output shard, its number of rows, and the skipped inputs."""
 
     content: bytes
     rows: int
     skipped: tuple[str, ...] = ()
 
 
-Worker = Callable[[Sequence[Row]], Result]
-"""Works through the rows of one shard after another."""
+@dataclass(frozen=True)
+class ShardWorker:
+    """A job with its resources loaded: `work` turns the rows of a shard into its output.
+
+    `check` is a cheap test that raises `PairsError` for a row that `work` would reject.
+    """
+
+    work: Callable[[Sequence[Row]], Result]
+    check: Callable[[Row], object]
 
 
-class Work(Protocol):
-    """One kind of work; a dataclass of values that JSON has."""
+class JobSpec(Protocol):
+    """A job type; implemented by dataclasses of JSON values."""
 
     name: ClassVar[str]
     ending: ClassVar[str]
 
     def identity(self) -> dict[str, Any]:
-        """What the output depends on besides the inputs."""
+        """Return everything besides the inputs that the output depends on."""
         ...
 
-    def prepare(self) -> Worker:
-        """Load what is needed."""
+    def prepare(self) -> ShardWorker:
+        """Load the resources and return a worker."""
         ...
+
+
+def input_of_row(row: Row, fields: Sequence[str]) -> Input:
+    """Return the input in `row` with all `fields` of a model; errors name the row."""
+    try:
+        return input_of(row.value, fields)
+    except PairsError as error:
+        raise row.error(error) from error
+    except RecursionError as error:
+        raise row.error("JSON nested too deeply") from error
 
 
 def model_digest(folder: str) -> str:
-    """A digest of a model: its manifest has those of all its files."""
+    """Return a digest of the model's manifest, which holds the digests of all its files."""
     path = Path(folder, MANIFEST)
     if not path.is_file():
         raise ModelError(
@@ -64,29 +83,29 @@ def model_digest(folder: str) -> str:
 
 
 def one_thread() -> None:
-    """Compute as every worker does: sums over threads are others in their last bits."""
+    """Use one thread: the last bits of sums depend on the number of threads."""
     import torch
 
     torch.set_num_threads(1)
 
 
-def to_text(work: Work) -> str:
-    """The work for a worker of another process, and by what it tells that it has the same."""
+def to_text(work: JobSpec) -> str:
+    """Serialise a job spec with its identity, for a worker in another process."""
     return json.dumps([work.name, asdict(work), work.identity()])  # type: ignore[call-overload]
 
 
 @lru_cache(maxsize=1)
-def worker_of(text: str) -> Worker:
-    """The work that `to_text` told, prepared once in a process."""
+def worker_of(text: str) -> ShardWorker:
+    """Return the worker of a job spec serialised by `to_text`; cached per process."""
     name, values, identity = json.loads(text)
-    module, _, kind = WORKS[name].partition(":")
-    work: Work = getattr(importlib.import_module(module), kind)(**values)
+    module, _, kind = JOB_SPECS[name].partition(":")
+    work: JobSpec = getattr(importlib.import_module(module), kind)(**values)
     worker = work.prepare()
-    found = json.loads(json.dumps(work.identity()))
-    differs = [each for each in found if found[each] != identity[each]]
+    current = json.loads(json.dumps(work.identity()))
+    differs = [name for name in current if current[name] != identity[name]]
     if differs:
         raise BulkError(
-            f"{values.get(differs[0], differs[0])}: is not what it was when the job began; "
-            "begin it anew in another folder"
+            f"{values.get(differs[0], differs[0])}: changed since the job started; "
+            "start it again in another folder"
         )
     return worker

@@ -1,1 +1,1 @@
-"""The command line: one file a verb. Results on stdout, progress and errors on stderr."""
+"""The command line: one file per command. Results on stdout, progress and errors on stderr."""

@@ -1,16 +1,16 @@
-"""`redraft add`: more examples for a model, without training again."""
+"""`redraft add`: add examples to a model without retraining."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redraft.cli import options
-from redraft.cli.console import emit, working
-from redraft.cli.options import ModelArgument, PairsArgument, StoreOption, XColumns, YColumn
+from redraft.cli import _options as options
+from redraft.cli._console import emit, working
+from redraft.cli._options import ModelArgument, PairsArgument, StoreOption, XColumns, YColumn
 from redraft.errors import PairsError
 
 if TYPE_CHECKING:
-    from redraft.data.example import Example
+    from redraft.types import Example
 
 
 def command(
@@ -20,34 +20,35 @@ def command(
     y_column: YColumn = "y",
     store: StoreOption = None,
 ) -> None:
-    """Add examples to a model: they can be retrieved at once, nothing is trained again.
+    """Add examples to a model. They can be retrieved at once; nothing is retrained.
 
-    Killed at any moment, the folder holds the old model or the new one. In a store all examples
-    come in one transaction, and whoever serves the model from there answers from them at once.
-    Where the weights know little of what was added, `redraft predict --studied 4` brings more of
-    it: before each answer a copy of the network learns the nearest examples.
+    The update is atomic: if the command is killed, the folder holds the old model or the new one.
+    Concurrent writers wait for each other. With a store, all examples are added in one
+    transaction, and every server of the model uses them immediately.
+    If the new examples differ from the training data, `redraft predict --ttt-steps 4` helps: it
+    trains a copy of the network on the nearest examples before each answer.
 
     Example: `redraft add model/ new_pairs.jsonl`
     """
-    from redraft.data.filed import gather
     from redraft.data.pairs import read_numbered
-    from redraft.experiment import describe_model
-    from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.model import RetrieveAndEdit
+    from redraft.persistence import describe_model, locked
+    from redraft.storage.disk import gather
 
-    with working(f"reading {pairs.name}"):
-        loaded = RetrieveAndEdit.load(model, store=store)
-        known = loaded.retriever.examples
-        fields = list(known[0].x) if known else None
-        read = read_numbered(pairs, options.columns(x_columns, y_column))
-        coming = (_with_fields(each, fields, pairs) for _, each in read)
-        examples = gather(coming, model)
-    with working(f"adding {len(examples):,} examples"):
-        RetrieveAndEdit(loaded.retriever.add(examples), loaded.editor).save(model)
-    emit({"added": len(examples), **describe_model(model, store=store)})
+    with locked(model):
+        with working(f"reading {pairs.name}"):
+            loaded = RetrieveAndEdit.load(model, store=store)
+            examples = loaded.retriever.examples
+            fields = list(examples[0].x) if examples else None
+            rows = read_numbered(pairs, options.columns(x_columns, y_column))
+            added = gather((_with_fields(example, fields, pairs) for _, example in rows), model)
+        with working(f"adding {len(added):,} examples"):
+            RetrieveAndEdit(loaded.retriever.add(added), loaded.editor).save(model)
+        emit({"added": len(added), **describe_model(model, store=store)})
 
 
 def _with_fields(example: "Example", fields: list[str] | None, pairs: Path) -> "Example":
-    """The example with the fields of a model in their order: a file may have another."""
+    """Return the example with its fields in the order of the model's `fields`."""
     if fields is None:
         return example
     if set(example.x) != set(fields):

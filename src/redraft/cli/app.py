@@ -1,20 +1,24 @@
-"""The `redraft` command: its verbs, and what becomes of an error."""
+"""The `redraft` command: registers the subcommands and turns errors into exit codes."""
 
 import logging
+import signal
 import sys
-from typing import Any
+import traceback
+from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from redraft.cli import (
+    _failures,
+    _streams,
     add,
     check,
     complete,
+    config,
     demo,
     embed,
     evaluate,
-    experiment,
     fit,
     index,
     info,
@@ -27,25 +31,72 @@ from redraft.cli import (
     serve,
     split,
 )
+from redraft.cli._console import print_note
+from redraft.cli._verb import Verb, written
 from redraft.errors import RedraftError, TrainingInterrupted
+
+_UsageError: Any = typer.BadParameter.__base__
+"""Taken from typer, which may bundle its own click."""
+
+EXIT_INTERRUPTED = 130
+EXIT_READER_GONE = 141
+"""The shell's exit code for a program ended by SIGPIPE."""
 
 
 class Verbs(TyperGroup):
-    """The verbs, with every error of a user's as one line and an exit code."""
+    """The command group. User and system errors print one line and exit with code 2."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments before the subcommand."""
+        if not args:
+            return super().parse_args(ctx, args)  # prints the help
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            _fail(ctx, _usage(error))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb."""
+        """Run the subcommand and turn its errors into one line and an exit code."""
         try:
             return super().invoke(ctx)
+        except (typer.Exit, typer.Abort):
+            raise
         except TrainingInterrupted as stop:
-            typer.echo(str(stop), err=True)
-            ctx.exit(130)
+            print_note(str(stop))
+            ctx.exit(EXIT_INTERRUPTED)
         except RedraftError as error:
-            typer.echo(f"error: {error}", err=True)
-            ctx.exit(2)
+            _fail(ctx, str(error))
+        except _UsageError as error:
+            _fail(ctx, _usage(error))
         except KeyboardInterrupt:
-            typer.echo("interrupted; nothing half-written was left behind", err=True)
-            ctx.exit(130)
+            _interrupted(ctx)
+        except Exception as error:
+            if _streams.is_reader_gone(error):
+                ctx.exit(EXIT_READER_GONE)
+            if _failures.is_interrupt(error):
+                _interrupted(ctx)
+            described = _failures.describe(error, written=written(ctx))
+            if described is None:
+                raise
+            _fail(ctx, described)
+
+
+def _fail(ctx: Any, message: str) -> NoReturn:
+    print_note(f"error: {_failures.one_line(message)}")
+    ctx.exit(2)
+    raise AssertionError("unreachable: exit raises")
+
+
+def _interrupted(ctx: Any) -> None:
+    print_note("interrupted; no partial output was left behind")
+    ctx.exit(EXIT_INTERRUPTED)
+
+
+def _usage(error: Any) -> str:
+    """Return the message of a usage error, with a pointer to `--help`."""
+    command = getattr(error.ctx, "command_path", "redraft")
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
+    return f"{message}; see `{command} --help`"
 
 
 app = typer.Typer(
@@ -54,23 +105,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Learn from input → output pairs: retrieve the example that is easiest to edit into "
-    "the answer, edit it, and show the source.\n\n"
+    help="Learn from input → output pairs: retrieve the most similar example, edit its output "
+    "into the answer, and show where the answer comes from.\n\n"
     "Start with `redraft demo`, or with your own pairs: `redraft check`, `fit`, `predict`.",
 )
 for verb in (
-    *(check, mine, split, fit, retrieve, predict, embed, complete, evaluate, score),
-    *(add, remove, index, info, serve, lsp, experiment, demo),
+    *(check, mine, split, config, fit, retrieve, predict, embed, complete, evaluate, score),
+    *(add, remove, index, info, serve, lsp, demo),
 ):
-    cls = getattr(verb, "cls", TyperCommand)
+    cls = getattr(verb, "cls", Verb)
     app.command(verb.__name__.rpartition(".")[2], cls=cls)(verb.command)
 
 
 @app.callback(invoke_without_command=True)
 def version(
-    show: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    show: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
-    """What holds for every verb: the library's remarks go to stderr."""
+    """Send the library's log to stderr, and handle `--version`."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("redraft").setLevel(logging.INFO)
     if show:
@@ -81,5 +132,27 @@ def version(
 
 
 def main() -> None:
-    """Run the command and leave: 0 done, 1 found something, 2 could not, 130 interrupted."""
-    app(prog_name="redraft")
+    """Run the command and exit: 0 success, 1 findings, 2 error, 130 interrupted."""
+    _streams.prepare()
+    code: int | str | None = 0
+    try:
+        app(prog_name="redraft")
+    except SystemExit as leave:
+        code = leave.code
+    except Exception as error:
+        described = _failures.describe(error, written=_streams.STDOUT)  # from --help
+        if described is None:  # a bug: show the traceback
+            traceback.print_exc()
+        else:
+            print_note(f"error: {described}")
+        code = 2
+    broken = _streams.finish_stdout()
+    if broken is not None and _streams.is_reader_gone(broken):
+        code = EXIT_READER_GONE
+    elif broken is not None and code in (None, 0, 1):
+        print_note(f"error: {_failures.describe(broken)}")
+        code = 2
+    _streams.finish_stderr()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while Python shuts down
+    sys.exit(code)

@@ -1,4 +1,4 @@
-"""`redraft check`: bad rows, duplicates, leaks."""
+"""`redraft check`: report bad rows, duplicates and leaks."""
 
 import dataclasses
 from pathlib import Path
@@ -6,24 +6,24 @@ from typing import Annotated, Any
 
 import typer
 
-from redraft.cli import options
-from redraft.cli.console import Format, emit, progress, remark, stdout
-from redraft.cli.options import FormatOption, PairsArgument, XColumns, YColumn
+from redraft.cli import _options as options
+from redraft.cli._console import Format, emit, print_note, progress, stdout
+from redraft.cli._options import FormatOption, PairsArgument, XColumns, YColumn
 
 
 def command(
     pairs: PairsArgument,
     against: Annotated[
         Path | None,
-        typer.Option(help="Other pairs, such as the test set: report what stands in both."),
+        typer.Option(help="Other pairs, such as the test set: report examples found in both."),
     ] = None,
     x_columns: XColumns = "",
     y_column: YColumn = "y",
     form: FormatOption = Format.JSON,
 ) -> None:
-    """List every bad row, duplicate and leak of a file of pairs.
+    """List every bad row, duplicate and leak in a file of pairs.
 
-    Prints one line for each, then a summary. Exit code 0: nothing found; 1: duplicates or
+    Prints one line per finding, then a summary. Exit code 0: no findings; 1: duplicates or
     leaks; 2: bad rows.
 
     Example: `redraft check train.jsonl --against test.jsonl --format table`
@@ -37,23 +37,25 @@ def command(
     if against is not None:
         leaks = LeakFinder(progress(read_numbered(against, columns), f"reading {against.name}"))
         if leaks.compared < leaks.count:
-            told = f"the first {leaks.compared:,} of {leaks.count:,}"
-            remark(f"{against.name}: near leaks are looked for among {told} rows, others among all")
+            print_note(
+                f"{against.name}: near leaks are checked against the first {leaks.compared:,} of "
+                f"{leaks.count:,} rows, exact leaks against all"
+            )
     tally = Tally()
     outcomes = progress(scan_numbered(pairs, columns), f"checking {pairs.name}")
     show = emit if form is Format.JSON else _print
-    for found in check(outcomes, tally, against=leaks):
-        kind = {"kind": "bad row"} if isinstance(found, BadRow) else {}
-        show({**kind, **dataclasses.asdict(found)})
+    for finding in check(outcomes, tally, against=leaks):
+        kind = {"kind": "bad row"} if isinstance(finding, BadRow) else {}
+        show({**kind, **dataclasses.asdict(finding)})
     show({"kind": "summary", **tally.to_json()})
     if tally.bad:
-        remark(f"error: {pairs}: {tally.bad:,} bad rows of {tally.rows:,}; mend or remove them")
+        print_note(f"error: {pairs}: {tally.bad:,} bad rows of {tally.rows:,}; fix or remove them")
         raise typer.Exit(2)
     raise typer.Exit(1 if tally.found else 0)
 
 
 def _print(row: dict[str, Any]) -> None:
-    """A finding or the summary as a line for people."""
+    """Print a finding or the summary as one line."""
     from rich.text import Text
 
     if row["kind"] == "summary":

@@ -1,14 +1,21 @@
-"""`redraft complete`: what could be typed next."""
+"""`redraft complete`: suggest code at a cursor."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from redraft.cli.console import Format, emit, stdout, working
-from redraft.cli.options import FormatOption, ModelArgument, StoreOption
+from redraft.cli._console import Format, emit, stdout, working
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption
+from redraft.config.ranges import CANDIDATES, shorten
 from redraft.errors import ConfigError
+from redraft.storage.reading import TooLargeError, read_at_most
+
+MOST_BYTES = 4_000_000
+
+_PLACE = re.compile(r"(.+):([0-9]{1,9}):([0-9]{1,9})", re.DOTALL)
 
 
 def command(
@@ -17,27 +24,30 @@ def command(
         str,
         typer.Argument(
             metavar="FILE:LINE:COL",
-            help="A cursor, lines and columns from 1 on.",
+            help="Cursor position; lines and columns start at 1.",
             show_default=False,
         ),
     ],
     from_stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text of FILE from standard input.")
     ] = False,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many suggestions.")] = 5,
+    k: Annotated[
+        int,
+        typer.Option("-k", min=CANDIDATES.low, max=CANDIDATES.high, help="Number of suggestions."),
+    ] = 5,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
-    """Suggest how to go on at a cursor in a Python file, and show the code each borrows from.
+    """Complete a Python function at a cursor, and show the source of each suggestion.
 
-    The file need not parse. What the cursor's function has, docstring, name and arguments, decides
-    what is retrieved; what is typed of its body decides how it goes on.
+    The file need not parse. Docstring, name and arguments of the function at the cursor are the
+    retrieval query; the part of its body before the cursor is the prefix to complete.
 
     Example: `redraft complete model/ src/cards.py:12:9 --format table`
     """
-    from redraft.autocomplete.context import offset_of
-    from redraft.autocomplete.engine import CompletionEngine
-    from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.completion.cursor_context import offset_of
+    from redraft.completion.engine import CompletionEngine
+    from redraft.model import RetrieveAndEdit
 
     name, line, column = parse_place(place)
     text = read_source(name, from_stdin=from_stdin)
@@ -51,27 +61,35 @@ def command(
         if form is Format.JSON:
             emit({"rank": rank, **suggestion.to_json()})
         else:
-            from redraft.cli.display import suggestion_line
+            from redraft.cli._panels import suggestion_line
 
             stdout().print(suggestion_line(suggestion, rank=rank), soft_wrap=True)
 
 
 def parse_place(place: str) -> tuple[str, int, int]:
-    """FILE:LINE:COL as a file, a line and a column."""
-    name, _, rest = place.rpartition(":")
-    name, _, line = name.rpartition(":")
-    if not (name and line.isdecimal() and rest.isdecimal()):
-        raise ConfigError(f"{place}: expected FILE:LINE:COL, such as src/cards.py:12:9")
-    return name, int(line), int(rest)
+    """Return the file, line and column of a `place` given as FILE:LINE:COL."""
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise ConfigError(f"{shorten(place)}: expected FILE:LINE:COL, such as src/cards.py:12:9")
+    return match[1], int(match[2]), int(match[3])
 
 
 def read_source(name: str, *, from_stdin: bool) -> str:
-    """The text of a file as it is saved, or as standard input has it."""
+    """Return the text of the file `name`, from disk or from standard input."""
     try:
-        # newlines as they are: a column must stay where the editor put it
-        content = sys.stdin.buffer.read() if from_stdin else Path(name).read_bytes()
+        # no newline translation: columns must match the editor's
+        content = _read_stdin() if from_stdin else read_at_most(Path(name), MOST_BYTES)
         return content.decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read ({error.strerror}); check the path") from error
+    except TooLargeError as error:
+        raise ConfigError(f"{name}: {error}; name a Python file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name}: not UTF-8 ({error.reason}); save it as UTF-8") from error
+
+
+def _read_stdin() -> bytes:
+    content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise TooLargeError(MOST_BYTES)
+    return content

@@ -1,4 +1,4 @@
-"""`redraft evaluate`: a model against pairs with known outputs."""
+"""`redraft evaluate`: score a model on pairs with known outputs."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from redraft.cli import options
-from redraft.cli.console import Format, emit, progress, remark, scores_table, stdout, working
-from redraft.cli.options import (
+from redraft.cli import _options as options
+from redraft.cli._console import Format, emit, print_note, progress, scores_table, stdout, working
+from redraft.cli._options import (
     FormatOption,
     ModelArgument,
     PairsArgument,
@@ -20,10 +20,10 @@ from redraft.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from redraft.data.example import Example
-    from redraft.evaluation.evaluation import Evaluation
-    from redraft.retrieval.retriever import Retriever
-    from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.metrics.evaluation import Evaluation
+    from redraft.model import RetrieveAndEdit
+    from redraft.retrieval.base import Retriever
+    from redraft.types import Example
 
 _BATCH = 32
 
@@ -32,21 +32,26 @@ def command(
     model: ModelArgument,
     pairs: PairsArgument,
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Folder for rows.jsonl, scores.json, report.html.")
+        Path,
+        typer.Option(
+            "-o", "--out", help="Output folder for rows.jsonl, scores.json and report.html."
+        ),
     ] = Path("evaluation"),
     x_columns: XColumns = "",
     y_column: YColumn = "y",
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
-    """Score a model on pairs: every metric with its 95 % interval, a row an example, a report.
+    """Score a model on pairs: metrics with 95 % intervals, per-example rows, an HTML report.
 
     Example: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`
     """
     from redraft.data.pairs import read_pairs
-    from redraft.experiment import describe_model
-    from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.model import RetrieveAndEdit
+    from redraft.persistence import describe_model
+    from redraft.storage.output_folder import claim, ensure_ours
 
+    ensure_ours(out, "evaluation")
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model, store=store)
         facts = {name: str(value) for name, value in describe_model(model, store=store).items()}
@@ -54,23 +59,24 @@ def command(
     evaluation = evaluate(loaded, examples)
     with working("writing the report"):
         title = f"{model.name} on {pairs.name}"
+        claim(out, "evaluation")
         write_evaluation(evaluation, out, title=title, facts=facts, retriever=loaded.retriever)
     if form is Format.JSON:
         emit(evaluation.scores.to_json())
     else:
         system = f"{loaded.retriever.name} + {loaded.editor.name}"
         stdout().print(scores_table({system: evaluation.scores}, title=str(pairs)))
-    remark(f"rows, scores and report: {out}/")
+    print_note(f"rows, scores and report: {out}/")
 
 
 def evaluate(
     model: "RetrieveAndEdit", examples: "Sequence[Example]", *, leave_out: bool = False
 ) -> "Evaluation":
-    """The model's answers to the examples, scored, with progress on stderr.
+    """Predict the examples with progress on stderr, and return the scored evaluation.
 
-    With `leave_out` none is answered from itself or from an example of the same output.
+    With `leave_out`, an example is never its own prototype, nor is one with the same output.
     """
-    from redraft.evaluation.evaluation import Evaluation
+    from redraft.metrics.evaluation import Evaluation
 
     predictions = []
     batches = range(0, len(examples), _BATCH)
@@ -78,8 +84,8 @@ def evaluate(
         batch = examples[start : start + _BATCH]
         exclude = batch if leave_out else None
         predictions += model.predict([example.x for example in batch], exclude=exclude)
-    asked = {example.y for example in examples}
-    train_outputs = asked.intersection(example.y for example in model.retriever.examples)
+    references = {example.y for example in examples}
+    train_outputs = references.intersection(example.y for example in model.retriever.examples)
     with working("scoring"):
         return Evaluation.of(examples, predictions, train_outputs=train_outputs)
 
@@ -92,10 +98,9 @@ def write_evaluation(
     facts: dict[str, str],
     retriever: "Retriever | None" = None,
 ) -> None:
-    """Rows, scores and report as files of the folder."""
-    from redraft.evaluation.report import write_report
+    """Write rows, scores and report into the folder `out`."""
+    from redraft.report.page import write_report
 
-    out.mkdir(parents=True, exist_ok=True)
     path = out / "report.html"
     write_report(evaluation, path, title=title, facts=facts, retriever=retriever)
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in evaluation.rows())

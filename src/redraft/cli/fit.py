@@ -1,16 +1,17 @@
 """`redraft fit`: pairs to a model."""
 
 import os
-import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from redraft.cli import options
-from redraft.cli.console import emit
-from redraft.cli.options import PairsArgument, StoreOption, XColumns, YColumn
-from redraft.config import DEFAULT_EDITOR, DEFAULT_RETRIEVER
+from redraft.cli import _options as options
+from redraft.cli._console import emit
+from redraft.cli._options import PairsArgument, StoreOption, XColumns, YColumn
+from redraft.config.ranges import SEED
+from redraft.config.toml import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 
 
 def command(
@@ -18,10 +19,17 @@ def command(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the model.")],
     retriever: Annotated[
         str,
-        typer.Option(help="bm25, lexical or none; task, input or hybrid, which are learned."),
+        typer.Option(
+            help="bm25, bow or none; task or input, which are learned; the name of an installed "
+            "one, or package.module:Class."
+        ),
     ] = DEFAULT_RETRIEVER,
     editor: Annotated[
-        str, typer.Option(help="neural, which is learned; verbatim: the prototype as it is.")
+        str,
+        typer.Option(
+            help="neural, which is learned; verbatim, the prototype unchanged; the name of an "
+            "installed one, or package.module:Class."
+        ),
     ] = DEFAULT_EDITOR,
     budget: Annotated[
         str, typer.Option(help="Train no longer than this, such as 90s, 10m or 1h.")
@@ -32,44 +40,48 @@ def command(
             help="TOML with settings for [retriever.training], [editor.network] and so on."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same weights.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=SEED.low, max=SEED.high, help="The same seed gives the same weights.")
+    ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     x_columns: XColumns = "",
     y_column: YColumn = "y",
     store: StoreOption = None,
 ) -> None:
-    """Fit a model on pairs and save it to a folder: a retriever that learns first, then the editor.
+    """Fit a model on pairs and save it to a folder: first the retriever, then the editor.
 
-    Sizes and steps follow the number of pairs; they are told before the training begins, and a
-    TOML file changes them. A tenth of the pairs is held out of training, to choose the weights
-    and to learn how far answers can be trusted; then it joins the examples to retrieve from.
+    Sizes and steps depend on the number of pairs. They are logged before training begins, and a
+    TOML file changes them. A tenth of the pairs is held out of training, to choose the checkpoint
+    and to calibrate the confidence; then it joins the examples to retrieve from.
 
-    From 100,000 pairs on they are kept in files and not in memory, and trained on by parts.
+    Above 100,000 pairs the examples stay on disk, and each epoch draws a sample of them.
 
     The folder holds plain data files and may be copied anywhere. A folder that holds a model is
-    replaced in one step. A training that was stopped, by Ctrl-C or by a kill, goes on when the
-    same command is given again; until it is done, its state is in OUT.training.
+    replaced in one step. Training that was stopped, by Ctrl-C or by a kill, resumes when the same
+    command is given again; until it is done, its state is in OUT.training.
 
     On several processes or machines: `torchrun --nproc-per-node 2 --max-restarts 3 -m redraft fit`
-    and the same arguments. The batches are shared out, and the weights are those of one process but
-    for rounding and dropout; after the loss of a worker all go on from the last save.
+    and the same arguments. Each process takes a share of every batch, and the weights are those of
+    one process except for rounding and dropout; if a worker is lost, all resume from the last save.
 
-    With `--store` the examples and their vectors go to PostgreSQL, into a schema of this model's
-    own, and the folder holds the weights. Its other verbs are then given the same `--store`.
+    With `--store` the examples and their vectors go to PostgreSQL, into a schema of this model
+    alone, and the folder holds the weights. Give the same `--store` to the other commands.
 
     Examples: `redraft fit pairs.jsonl -o model/ --budget 10m`,
     `redraft fit pairs.jsonl -o model/ --retriever bm25 --editor verbatim`
     """
-    from redraft.artifact import ensure_writable
-    from redraft.cli.training import speaker
-    from redraft.config import read_toml
-    from redraft.data.filed import gather
+    from redraft.cli._progress import progress_reporter
+    from redraft.config.toml import read_toml
     from redraft.data.pairs import read_numbered
-    from redraft.experiment import describe_model
-    from redraft.fitting import FitOptions
-    from redraft.retrieval.postgres import check
-    from redraft.retrieve_and_edit import RetrieveAndEdit
-    from redraft.training.workers import connected
+    from redraft.model import RetrieveAndEdit
+    from redraft.persistence import describe_model
+    from redraft.postgres.store import check
+    from redraft.storage.artifact import ensure_writable
+    from redraft.storage.disk import gather
+    from redraft.storage.locking import exclusive
+    from redraft.training.distributed import connected
+    from redraft.training.fit import FitOptions
+    from redraft.training.run_folder import discard_run
 
     ensure_writable(out)
     if store is not None:
@@ -77,27 +89,30 @@ def command(
     limit = options.seconds(budget)
     settings = options.part_settings(read_toml(config), config) if config else {}
     run = out.with_name(out.name + ".training")
-    with connected(os.environ, device) as workers, speaker(workers) as speak:
+    with ExitStack() as stack:
+        workers = stack.enter_context(connected(os.environ, device))
+        speak = stack.enter_context(progress_reporter(workers))
+        if workers.is_main:  # nobody may add to a model that is about to be replaced
+            stack.enter_context(exclusive(out))
         with speak.working(f"reading {pairs.name}"):
             read = read_numbered(pairs, options.columns(x_columns, y_column))
-            own = run / f"examples-{workers.rank}"
-            shutil.rmtree(own, ignore_errors=True)  # what a killed run had read
-            examples = gather((each for _, each in read), own)
-        with speak.watched("training") as observer:
+            examples = gather((example for _, example in read), run)
+        with speak.watched("training") as on_step:
             fit = FitOptions(
                 settings,
+                settings_file=config,
                 seed=seed,
                 device=device,
                 folder=run,
-                observer=observer,
+                on_step=on_step,
                 budget=limit,
-                tell=speak.remark,
+                tell=speak.print_note,
                 workers=workers,
             )
             model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
-        if workers.is_first:
+        if workers.is_main:
             with speak.working("saving"):
                 model.save(out, store=store)
-    if workers.is_first:
-        shutil.rmtree(run, ignore_errors=True)  # others may be removing their own files in it
-        emit(describe_model(out, store=store))
+                del model, examples  # large ones are in files of the run's folder
+                discard_run(run)
+            emit(describe_model(out, store=store))

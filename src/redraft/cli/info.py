@@ -1,17 +1,17 @@
-"""`redraft info`: what a model is made of."""
+"""`redraft info`: describe a model."""
 
-from redraft.cli.console import Format, emit, stdout
-from redraft.cli.options import FormatOption, ModelArgument, StoreOption
+from redraft.cli._console import Format, emit, stdout
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption
 
 
 def command(
     model: ModelArgument, store: StoreOption = None, form: FormatOption = Format.JSON
 ) -> None:
-    """Check a model folder and say what is in it.
+    """Check a model folder and describe its contents.
 
     Example: `redraft info model/ --format table`
     """
-    from redraft.experiment import describe_model
+    from redraft.persistence import describe_model
 
     facts = describe_model(model, store=store)
     if form is Format.JSON:

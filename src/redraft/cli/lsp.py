@@ -1,16 +1,17 @@
-"""`redraft lsp`: completion in an editor."""
+"""`redraft lsp`: run the language server."""
 
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from redraft.artifact import open_artifact
-from redraft.cli.console import remark
-from redraft.cli.options import ModelArgument, StoreOption
+from redraft.cli._console import print_note
+from redraft.cli._options import ModelArgument, StoreOption
 from redraft.errors import MissingExtraError
+from redraft.storage.artifact import open_artifact
 
 
 def command(
@@ -21,33 +22,43 @@ def command(
             metavar="PORT",
             min=1,
             max=65_535,
-            help="Wait for one editor on this port of this machine, to look for mistakes.",
+            help="Listen for one editor on this local port, for debugging.",
+        ),
+    ] = None,
+    trust: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            envvar="REDRAFT_TRUST",
+            help="Allow the editor's setting `model` to select a model in this folder. Without "
+            "this option the setting is ignored, since an untrusted project could set it.",
+            show_default=False,
+            show_envvar=True,
         ),
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Complete Python code in your editor, and show the function each suggestion borrows from.
+    """Complete Python code in your editor, and show the source of each suggestion.
 
-    An editor starts this and speaks the Language Server Protocol on its input and output. The
-    functions of the folders that it has open become the examples, in memory: the model on disk
-    stays as it is.
+    Started by an editor; speaks the Language Server Protocol on stdin and stdout. The functions of
+    the open workspace folders become the examples, in memory: the model on disk is not changed.
 
     Example, for an editor's settings: `redraft lsp model/`
     """
-    from redraft.experiment import check_store
+    from redraft.persistence import check_store
 
-    open_artifact(model)  # what is wrong with it is told before an editor waits
+    open_artifact(model)  # report a damaged model before the editor connects
     check_store(model, store)
     try:
-        from redraft.serving.lsp.handlers import create_server, serve_stdio, serve_tcp
+        from redraft.server.lsp.handlers import create_server, serve_stdio, serve_tcp
     except ModuleNotFoundError as error:
         raise MissingExtraError("pygls", extra="lsp", purpose="`redraft lsp`") from error
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    server = create_server(model, store)
+    server = create_server(model, store, trusted=trust or ())
     if tcp is None:
         code = serve_stdio(server)
     else:
-        remark(f"waiting for an editor on port {tcp}")
+        print_note(f"waiting for an editor on port {tcp}")
         code = serve_tcp(server, tcp)
     sys.stderr.flush()
-    os._exit(code)  # nothing is ever half written, so nobody need wait for what is being computed
+    os._exit(code)  # all writes are atomic, so running computations need not finish

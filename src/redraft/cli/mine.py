@@ -1,4 +1,4 @@
-"""`redraft mine`: Python sources to pairs."""
+"""`redraft mine`: extract pairs from Python sources."""
 
 import sys
 from collections.abc import Sequence
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, is_folder, run_job
-from redraft.cli.console import emit, progress, remark
+from redraft.cli._bulk import ROWS, BulkCommand, RayOption, RowsOption, is_folder, run_job
+from redraft.cli._console import emit, print_note, progress
+from redraft.config.ranges import SEED
 from redraft.errors import PairsError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ def command(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Python files, or folders of them; or JSON lines or Parquet whose rows have "
-            "`content`, a Python file, and may have `file` and `package`.",
+            help="Python files or folders; or JSON lines or Parquet with the source code in "
+            "`content` and optional columns `file` and `package`.",
             show_default=False,
         ),
     ] = None,
@@ -34,43 +35,47 @@ def command(
         typer.Option(
             "-o",
             "--out",
-            help="File to write (.jsonl) [stdout], or a folder or address for shards; with "
-            "--packages a folder.",
+            help="Output file (.jsonl), or a folder or address for shards; with --packages a "
+            "folder. [stdout]",
         ),
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="Leave out folders of this name, such as tests. May be repeated."),
+        typer.Option(help="Skip folders of this name, such as tests. May be repeated."),
     ] = None,
     packages: Annotated[
         Path | None,
         typer.Option(
-            help="Make a corpus of the packages in this list: download them, mine them, remove "
-            "duplicates, split them. Lines are NAME==VERSION, or NAME==VERSION SIDE with train, "
+            help="Build a corpus from the packages in this list: download, mine, deduplicate and "
+            "split them. Each line is NAME==VERSION or NAME==VERSION SPLIT, where SPLIT is train, "
             "dev or test."
         ),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="With --packages: processes. [as many as cores]")
+        int | None,
+        typer.Option(min=1, max=1_024, help="With --packages: number of processes. [CPU cores]"),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="With --packages: the same seed gives the same split.")
+        int,
+        typer.Option(
+            min=SEED.low, max=SEED.high, help="With --packages: random seed of the split."
+        ),
     ] = 0,
     rows: RowsOption = ROWS,
     ray: RayOption = None,
-    verbose: Annotated[bool, typer.Option(help="Name every file that was skipped.")] = False,
+    verbose: Annotated[bool, typer.Option(help="List every skipped file.")] = False,
 ) -> None:
-    """Turn the documented functions of Python sources into pairs.
+    """Extract pairs from the documented functions of Python sources.
 
-    The input is the docstring, the name and the arguments; the output is the body. Sources are
-    read, never run.
+    The input is the docstring, the name and the arguments; the output is the body. The code is
+    parsed, never run.
 
     Example: `redraft mine src/ --without tests -o pairs.jsonl`
 
     Example: `redraft mine --packages packages.txt -o corpus/`
 
-    With a folder to write to, pairs are written in shards, each from `--rows` sources, in full or
-    not at all: killed anywhere, the same command goes on, on one machine or on many.
+    With a folder as output, pairs are written in shards of `--rows` sources each. Shards are
+    written atomically: after an interruption the same command resumes, on one machine or many.
 
     Example: `redraft mine s3://bucket/sources/*.parquet -o s3://bucket/pairs --ray head:6379`
     """
@@ -87,21 +92,21 @@ def command(
             _mine_paths(sources, file, without=without or (), verbose=verbose)
         return
     if ray is not None:
-        raise PairsError(f"--packages {packages}: has --jobs for several processes, and no --ray")
+        raise PairsError(f"--packages {packages}: does not support --ray; use --jobs instead")
     if paths or without:
         raise PairsError(
             f"--packages {packages}: cannot be combined with paths or --without; "
-            "mine paths and packages by two commands"
+            "mine paths and packages with two commands"
         )
     if out is None:
         raise PairsError(f"--packages {packages}: needs a folder to write to; add -o corpus/")
-    from redraft.cli.mine_packages import mine_packages
+    from redraft.cli._mine_packages import mine_packages
 
     mine_packages(packages, Path(out), jobs=jobs, seed=seed, verbose=verbose)
 
 
 def _has_rows(paths: Sequence[str]) -> bool:
-    """Whether sources are rows of files, rather than files."""
+    """Return True if the sources are rows of JSON lines or Parquet rather than Python files."""
     from redraft.bulk.addresses import is_remote
     from redraft.bulk.shards import LINES, PARQUET
 
@@ -117,45 +122,45 @@ def _mine_shards(
     ray: str | None,
     verbose: bool,
 ) -> None:
-    """Mine sources, or rows of them, into shards of pairs."""
-    from redraft.bulk.mining import Mining
+    """Mine Python files, or rows that contain them, into shards of pairs."""
+    from redraft.bulk.mine import MineJob
     from redraft.bulk.shards import cut_files, cut_sources
-    from redraft.data.python_functions import find_sources
+    from redraft.mining.python_functions import find_sources
 
     if out is None or not is_folder(out):
-        raise PairsError("sources in rows are mined into shards; name their folder with -o FOLDER")
+        raise PairsError("sources in rows are mined into shards; add -o FOLDER")
     if _has_rows(paths) and without:
-        raise PairsError("--without: sources in rows have no folders; leave them out yourself")
+        raise PairsError("--without: not supported for sources in rows; filter the rows instead")
 
     def find_inputs() -> "Inputs":
         if _has_rows(paths):
             return cut_files(paths, rows, without=out)
         sources = find_sources([*map(Path, paths)], without=without)
         if not sources:
-            raise PairsError(f"{paths[0]}: no Python file in it; name sources to mine")
+            raise PairsError(f"{paths[0]}: contains no Python files; name sources to mine")
         return cut_sources(sources, rows)
 
-    show_skipped(run_job(Mining(), find_inputs, out, ray=ray), verbose=verbose)
+    show_skipped(run_job(MineJob(), find_inputs, out, ray=ray), verbose=verbose)
 
 
 def _mine_paths(
     paths: Sequence[Path], out: Path | None, *, without: Sequence[str], verbose: bool
 ) -> None:
-    """Mine files and folders into one file of pairs, or to stdout."""
-    from redraft.data.example import Example
+    """Mine files and folders into one file of pairs, or print the pairs to stdout."""
     from redraft.data.pairs import write_pairs
-    from redraft.data.python_functions import find_sources, mine
     from redraft.data.rows import BadRow
+    from redraft.mining.python_functions import find_sources, mine
+    from redraft.types import Example
 
     sources = find_sources(paths, without=without)
     examples: list[Example] = []
     skipped: list[BadRow] = []
     for source in progress(sources, "mining", total=len(sources)):
-        found = mine(source)
-        if isinstance(found, BadRow):
-            skipped.append(found)
+        outcome = mine(source)
+        if isinstance(outcome, BadRow):
+            skipped.append(outcome)
         else:
-            examples += found
+            examples += outcome
     show_skipped(skipped, verbose=verbose)
     if not examples:
         raise PairsError(f"{paths[0]}: no documented function in {len(sources):,} Python files")
@@ -165,15 +170,15 @@ def _mine_paths(
         for example in examples:
             emit(example.to_json())
         sys.stdout.flush()
-    remark(
+    print_note(
         f"{len(examples):,} functions from {len(sources) - len(skipped):,} files, "
         f"{len(skipped):,} files skipped"
     )
 
 
 def show_skipped(skipped: "Sequence[BadRow | str]", *, verbose: bool) -> None:
-    """Name the first files that were skipped, or all of them."""
+    """Print the first skipped files, or all of them if `verbose`."""
     for bad in skipped if verbose else skipped[:_SHOWN]:
-        remark(f"skipped {bad}")
+        print_note(f"skipped {bad}")
     if len(skipped) > _SHOWN and not verbose:
-        remark(f"… and {len(skipped) - _SHOWN:,} more (--verbose names them)")
+        print_note(f"… and {len(skipped) - _SHOWN:,} more (--verbose lists them)")

@@ -1,14 +1,15 @@
-"""`redraft predict`: answers for one input or a file of them."""
+"""`redraft predict`: predict the outputs of one input or of a file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from redraft.cli import options
-from redraft.cli.bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
-from redraft.cli.console import Format, emit, progress, remark, stdout, working
-from redraft.cli.options import FormatOption, ModelArgument, StoreOption, WhereOption
+from redraft.cli import _options as options
+from redraft.cli._bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
+from redraft.cli._console import Format, emit, print_note, progress, stdout, working
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, WhereOption
+from redraft.config.ranges import BEAM, CANDIDATES, SEED, TTT_STEPS
 from redraft.data.inputs import input_of, parse_input
 from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
@@ -16,8 +17,8 @@ from redraft.errors import ConfigError, PairsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from redraft.bulk.predicting import Answer
-    from redraft.data.example import Input
+    from redraft.bulk.predict import Prediction
+    from redraft.types import Input
 
 cls = BulkCommand
 
@@ -33,8 +34,8 @@ def command(
     file: Annotated[
         list[str] | None,
         typer.Option(
-            help="A file of inputs: text lines, or JSON lines with x. May be repeated. With -o "
-            "JSON lines or Parquet: files, folders of them, patterns, or addresses such as s3://…."
+            help="File of inputs: text lines, or JSON lines with x. May be repeated. With -o: "
+            "JSON lines or Parquet, as files, folders, glob patterns, or addresses such as s3://…."
         ),
     ] = None,
     out: Annotated[
@@ -43,78 +44,83 @@ def command(
             "-o",
             "--out",
             metavar="FOLDER",
-            help="Folder or address for the answers, in shards. [stdout]",
+            help="Output folder or address; the predictions are written in shards. [stdout]",
         ),
     ] = None,
     rows: RowsOption = ROWS,
     ray: RayOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many candidates for each input.")] = 1,
+    k: Annotated[
+        int,
+        typer.Option(
+            "-k",
+            min=CANDIDATES.low,
+            max=CANDIDATES.high,
+            help="Number of candidates per input.",
+        ),
+    ] = 1,
     explain: Annotated[
         bool,
         typer.Option(
-            help="Show what each candidate was made from: its prototype, what was changed, "
-            "the origin of every token, and how sure the model is."
+            help="Show for each candidate its prototype, the edits, the origin of every token, "
+            "its log-probability and its confidence."
         ),
     ] = False,
     beam: Annotated[
         int | None,
-        typer.Option(min=1, help="How many outputs are tried at a time; 1 is fastest. [5]"),
-    ] = None,
-    prototypes: Annotated[
-        int | None,
-        typer.Option(min=1, help="How many prototypes an answer is mixed from. [as fitted: 1]"),
-    ] = None,
-    remembered: Annotated[
-        int | None,
         typer.Option(
-            min=0,
-            help="How many of the nearest examples are looked up for what was written in a like "
-            "state; 0 is fastest. [as fitted]",
+            min=BEAM.low,
+            max=BEAM.high,
+            help="Beam size; 1 is greedy decoding, the fastest. [5]",
         ),
     ] = None,
-    studied: Annotated[
+    ttt_steps: Annotated[
         int | None,
         typer.Option(
-            min=0,
-            help="Steps of training on the remembered examples before each answer, such as 4, by "
-            "a copy: slow, and worth most for examples that were added after training. [0]",
+            min=TTT_STEPS.low,
+            max=TTT_STEPS.high,
+            help="Steps of test-time training on the nearest examples before each prediction, such "
+            "as 4. Slow; helps most with examples added after training. [as fitted: 0]",
         ),
     ] = None,
     syntax: Annotated[
         str | None,
-        typer.Option(help="What every output must be: any, python or json. [as fitted]"),
+        typer.Option(help="Constrain outputs to a syntax: any, python or json. [as fitted]"),
     ] = None,
     sample: Annotated[
         int | None,
         typer.Option(
             metavar="SEED",
-            help="Draw candidates at random, as likely as the model thinks them. The same seed "
-            "draws the same.",
+            min=SEED.low,
+            max=SEED.high,
+            help="Sample candidates from the model's distribution with this random seed, instead "
+            "of beam search.",
         ),
     ] = None,
     min_confidence: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Answer only from this confidence on, such as 0.8."),
+        typer.Option(min=0, max=1, help="Abstain below this confidence, such as 0.8."),
     ] = None,
     precision: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Answer only where such a share of held-out answers was right."
+            min=0,
+            max=1,
+            help="Abstain below the confidence that reached this precision on held-out pairs.",
         ),
     ] = None,
     where: WhereOption = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
-    """Answer one input, or every input of a file.
+    """Predict the output of one input, or of every input of a file.
 
-    Prints a JSON line for each input, its candidates best first. Confidence is how often an
-    answer like this one was exactly right on pairs that were held out of training. With
-    `--min-confidence` or `--precision` the model abstains where it is not sure enough: `output` is
-    null, `abstained` is true, and the candidates are listed all the same.
+    Prints one JSON line per input, with the candidates ranked best first. The confidence is
+    calibrated on pairs held out of training: it estimates how often such an output is exactly
+    right. With `--min-confidence` or `--precision` the model abstains if its confidence is too
+    low: `output` is null, `abstained` is true, and the candidates are still listed.
 
-    With `-o` the answers are written in shards of `--rows` rows, in the order of the input, each
-    in full or not at all: killed anywhere, the same command goes on, on one machine or on many.
+    With `-o` the predictions are written in shards of `--rows` rows, in input order. Shards are
+    written atomically: after an interruption the same command resumes, on one machine or many.
 
     Examples: `redraft predict model/ "sum the first two elements of tmp" --explain --format table`,
     `redraft predict model/ --file inputs.jsonl --precision 0.9 > predictions.jsonl`,
@@ -122,9 +128,9 @@ def command(
     `redraft predict model/ --file inputs/ -o predictions/ --ray head:6379`
     """
     from redraft.bulk.addresses import absolute
-    from redraft.bulk.predicting import BATCH, Asked, Predicting, Predictor
+    from redraft.bulk.predict import BATCH, PredictJob, PredictOptions, Predictor
     from redraft.bulk.shards import cut_files
-    from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.model import RetrieveAndEdit
 
     if (text is None) == (file is None):
         raise PairsError("give either one INPUT or --file FILE")
@@ -133,49 +139,47 @@ def command(
         {"--sample": sample, "--where": where},
         {"--sample": sample, "--out": out},
         {"--min-confidence": min_confidence, "--precision": precision},
-        # what was studied is foreseen more surely than when confidence was learned
-        {"--studied": studied, "--precision": precision},
-        {"--studied": studied, "--min-confidence": min_confidence},
+        # test-time training shifts the scores that confidence was calibrated on
+        {"--ttt-steps": ttt_steps, "--precision": precision},
+        {"--ttt-steps": ttt_steps, "--min-confidence": min_confidence},
     )
-    if remembered == 0 and studied is None:
-        studied = 0
     decoding = {
         "beam_size": beam,
-        "prototypes": prototypes,
-        "remembered": remembered,
-        "studied": studied,
+        "ttt_steps": ttt_steps,
         "syntax": syntax,
     }
-    asked = Asked(k, explain, decoding, min_confidence, precision, options.filters(where))
+    predict_options = PredictOptions(
+        k, explain, decoding, min_confidence, precision, options.filters(where)
+    )
     if out is not None:
         if not file or form is not Format.JSON:
             raise PairsError(f"--out {out}: shards are JSON lines of the inputs in --file FILE")
-        work = Predicting.of(absolute(str(model)), asked, store=store)
-        run_job(work, lambda: cut_files(file, rows, without=out), out, ray=ray)
+        job = PredictJob.of(absolute(str(model)), predict_options, store=store)
+        run_job(job, lambda: cut_files(file, rows, without=out), out, ray=ray)
         return
     if ray is not None:
         raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
     with working("loading the model"):
-        predictor = Predictor(RetrieveAndEdit.load(model, store=store), asked)
+        predictor = Predictor(RetrieveAndEdit.load(model, store=store), predict_options)
     if precision is not None:
-        remark(f"answering from a confidence of {predictor.threshold:.0%} on")
+        print_note(f"abstaining below a confidence of {predictor.threshold:.0%}")
     if file:
-        inputs = [x for each in file for x in _read_inputs(Path(each), predictor.fields)]
+        inputs = [x for name in file for x in _read_inputs(Path(name), predictor.fields)]
     else:
         inputs = [parse_input(text or "", predictor.fields)]
-    # draws depend on all inputs that are drawn for together
+    # the samples depend on the batch, so there is only one
     size = BATCH if sample is None else len(inputs)
     batches = [inputs[start : start + size] for start in range(0, len(inputs), size)]
     for batch in progress(batches, "predicting", total=len(batches)):
         if sample is None:
-            answers = predictor.predict(batch)
+            predictions = predictor.predict(batch)
         else:
-            answers = predictor.sample(batch, seed=sample)
-        for answer in answers:
+            predictions = predictor.sample(batch, seed=sample)
+        for prediction in predictions:
             if form is Format.JSON:
-                emit(answer.to_json(explain=explain))
+                emit(prediction.to_json(explain=explain))
             else:
-                _print(answer, explain=explain)
+                _print(prediction, explain=explain)
 
 
 def _refuse_contradictions(*pairs: dict[str, object]) -> None:
@@ -184,25 +188,25 @@ def _refuse_contradictions(*pairs: dict[str, object]) -> None:
             raise ConfigError(f"{' and '.join(pair)} exclude each other; leave out one of them")
 
 
-def _print(answer: "Answer", *, explain: bool) -> None:
-    """The candidates as panels."""
-    from redraft.cli.display import abstained_line, candidate_panel, explained_panel
+def _print(prediction: "Prediction", *, explain: bool) -> None:
+    """Print the candidates as panels."""
+    from redraft.cli._panels import abstained_line, candidate_panel, explained_panel
 
     console = stdout()
-    if answer.is_abstained and answer.ranked:
-        console.print(abstained_line(answer.confidence, answer.threshold or 0.0))
-    if not answer.ranked:
-        console.print(candidate_panel(answer.x, None))
-    for rank, candidate in enumerate(answer.ranked, start=1):
+    if prediction.abstains and prediction.ranked:
+        console.print(abstained_line(prediction.confidence, prediction.threshold or 0.0))
+    if not prediction.ranked:
+        console.print(candidate_panel(prediction.x, None))
+    for rank, candidate in enumerate(prediction.ranked, start=1):
         if explain:
             marks = not console.is_terminal
-            console.print(explained_panel(answer.x, candidate, rank=rank, marks=marks))
+            console.print(explained_panel(prediction.x, candidate, rank=rank, marks=marks))
         else:
-            console.print(candidate_panel(answer.x, candidate))
+            console.print(candidate_panel(prediction.x, candidate))
 
 
 def _read_inputs(path: Path, fields: "Sequence[str]") -> "list[Input]":
-    """The inputs of a file: JSON lines with a key x, or plain lines."""
+    """Read the inputs of a file: JSON lines with a key x, or plain text lines."""
     if path.name.removesuffix(".gz").endswith(("jsonl", "ndjson")):
         rows = read_json_lines(path)
     else:

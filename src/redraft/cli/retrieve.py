@@ -1,17 +1,17 @@
-"""`redraft retrieve`: the retriever alone."""
+"""`redraft retrieve`: show the nearest examples of an input."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from redraft.cli import options
-from redraft.cli.console import Format, emit, stdout, working
-from redraft.cli.options import FormatOption, ModelArgument, StoreOption, WhereOption
+from redraft.cli import _options as options
+from redraft.cli._console import Format, emit, stdout, working
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, WhereOption
+from redraft.config.ranges import RETRIEVED
 from redraft.data.inputs import fields_of, parse_input
 
 if TYPE_CHECKING:
-    from redraft.data.example import Input
-    from redraft.retrieval.prototype import Prototype
+    from redraft.types import Input, Prototype
 
 
 def command(
@@ -22,19 +22,21 @@ def command(
             metavar="INPUT", help="Text, or a JSON object of fields.", show_default=False
         ),
     ],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many prototypes.")] = 5,
+    k: Annotated[
+        int, typer.Option("-k", min=RETRIEVED.low, max=RETRIEVED.high, help="Number of examples.")
+    ] = 5,
     explain: Annotated[
-        bool, typer.Option(help="Show the words they share and how the inputs differ.")
+        bool, typer.Option(help="Show shared words and the diff between the inputs.")
     ] = False,
     where: WhereOption = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
-    """Show the training examples nearest to an input, no two with the same output.
+    """Show the examples nearest to an input; each output appears once.
 
     Example: `redraft retrieve model/ "sum a list" -k 3 --where package=statistics`
     """
-    from redraft.retrieve_and_edit import RetrieveAndEdit
+    from redraft.model import RetrieveAndEdit
 
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model, store=store)
@@ -45,17 +47,17 @@ def command(
             explanation = _explanation(x, prototype) if explain else {}
             emit({"rank": rank, **prototype.to_json(), **explanation})
         else:
-            from redraft.cli.display import prototype_panel
+            from redraft.cli._panels import prototype_panel
 
-            asked = x if explain else None
-            stdout().print(prototype_panel(prototype, rank=rank, asked=asked))
+            query = x if explain else None
+            stdout().print(prototype_panel(prototype, rank=rank, query=query))
 
 
 def _explanation(x: "Input", prototype: "Prototype") -> dict[str, Any]:
-    """The words of each field that both inputs have, and the edits between the inputs."""
-    from redraft.data.example import input_text
-    from redraft.editing.diff import Diff
-    from redraft.retrieval.lexical import shared_words
+    """Return the words shared by both inputs, by field, and the diff between the inputs."""
+    from redraft.retrieval.words import shared_words
+    from redraft.text.diff import Diff
+    from redraft.types import input_text
 
     other = prototype.example.x
     diff = Diff.between(input_text(other), input_text(x))

@@ -1,18 +1,18 @@
-"""`redraft score`: the same scorers on the outputs of any system."""
+"""`redraft score`: score the outputs of any system."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from redraft.cli.console import Format, emit, scores_table, stdout
-from redraft.cli.options import FormatOption
+from redraft.cli._console import Format, emit, scores_table, stdout
+from redraft.cli._options import FormatOption
 from redraft.data.pairs import is_pairs, read_pairs
 from redraft.data.rows import NEWLINE_MARK, Unreadable, read_json_lines, read_text_lines
 from redraft.errors import PairsError
 
 if TYPE_CHECKING:
-    from redraft.evaluation.scores import Scores
+    from redraft.metrics.scores import Scores
 
 OUTPUT_KEYS = ("output", "prediction", "y")
 
@@ -21,31 +21,34 @@ def command(
     predictions: Annotated[
         Path,
         typer.Argument(
-            help="Outputs: text lines with § for newlines, or .jsonl rows with `output`.",
+            help="Predicted outputs: text lines with § for newlines, or .jsonl rows with `output`.",
             show_default=False,
         ),
     ],
     references: Annotated[
         Path,
         typer.Argument(
-            help="True outputs: text lines, .jsonl rows with `y`, or pairs.", show_default=False
+            help="Reference outputs: text lines, .jsonl rows with `y`, or a file of pairs.",
+            show_default=False,
         ),
     ],
     train: Annotated[
         Path | None,
-        typer.Option(help="Training outputs or pairs: adds exact match on what is not in them."),
+        typer.Option(
+            help="Training outputs or pairs: adds the exact match on references not among them."
+        ),
     ] = None,
     form: FormatOption = Format.JSON,
 ) -> None:
-    """Score the outputs of any system against the true ones, line by line.
+    """Score the outputs of any system against references, line by line.
 
     Prints one JSON object: bleu_yin, bleu_paper, bleu_corpus, exact and more, in per cent, with
-    95 % intervals. An empty line or null is a missing output and scores 0. Rows with `ranks` (the
-    0-based rank of each true token) get the completion metrics too.
+    95 % intervals. An empty line or null counts as a missing output and scores 0. Rows with
+    `ranks` (the 0-based rank of each reference token) also get the completion metrics.
 
     Example: `redraft score predictions.jsonl test.jsonl --train train.jsonl`
     """
-    from redraft.evaluation.scores import score
+    from redraft.metrics.scores import score
 
     expected = [text or "" for text in _read_outputs(references)]
     train_outputs = {text or "" for text in _read_outputs(train)} if train else None
@@ -60,7 +63,7 @@ def command(
 
 
 def _read_outputs(path: Path) -> list[str | None]:
-    """The outputs in a file, None where one is missing."""
+    """Read the outputs in a file; None marks a missing one."""
     if _is_json(path):
         return [_output(value, f"{path}:{line}") for line, value in read_json_lines(path)]
     if is_pairs(path):
@@ -73,7 +76,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _output(value: Any, where: str) -> str | None:
-    """The output in a row: a text, or the first of the known keys."""
+    """Return the output in a row: a text, or the value of the first key in OUTPUT_KEYS."""
     if isinstance(value, Unreadable):
         raise PairsError(f"{where}: {value.reason}")
     if isinstance(value, dict):
@@ -87,10 +90,10 @@ def _output(value: Any, where: str) -> str | None:
 
 
 def _completions(path: Path) -> "Scores | None":
-    """The completion metrics, if the rows have ranks."""
+    """Return the completion metrics, if the rows have ranks."""
     import numpy as np
 
-    from redraft.evaluation.scores import score_completions
+    from redraft.metrics.scores import score_completions
 
     if not _is_json(path):
         return None
@@ -101,6 +104,6 @@ def _completions(path: Path) -> "Scores | None":
     if len(ranks) != len(rows):
         raise PairsError(f"{path}: {len(ranks)} of {len(rows)} rows have ranks; give all or none")
     try:
-        return score_completions([np.array(each, np.int64) for each in ranks])
+        return score_completions([np.array(row, np.int64) for row in ranks])
     except (ValueError, TypeError) as error:
         raise PairsError(f"{path}: ranks must be lists of whole numbers ({error})") from error

@@ -1,5 +1,6 @@
-"""`redraft serve`: models over HTTP."""
+"""`redraft serve`: serve models over HTTP."""
 
+import contextlib
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
@@ -8,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from redraft.artifact import MANIFEST
-from redraft.cli.console import remark
-from redraft.cli.options import StoreOption
+from redraft.cli._console import print_note
+from redraft.cli._options import StoreOption
 from redraft.errors import ConfigError, MissingExtraError, ModelError
+from redraft.storage.artifact import MANIFEST
 
 LONGEST_TIME_LIMIT = 86_400
 
@@ -24,23 +25,23 @@ def command(
         list[str],
         typer.Argument(
             metavar="MODEL",
-            help="Folders that `redraft fit` wrote. A model's name is its folder's, or NAME "
-            "where it is given as NAME=FOLDER. The first answers where none is named.",
+            help="Model folders written by `redraft fit`, as FOLDER or NAME=FOLDER. The name "
+            "defaults to the folder's name. The first model is the default.",
             show_default=False,
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="Where to listen; other machines can ask only with a token.")
+        str, typer.Option(help="Address to listen on; other machines need a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to listen; 0 for any port that is free.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="REDRAFT_TOKEN",
-            help="What clients must send as `Authorization: Bearer TOKEN`. Better set in the "
-            "environment, where other users of the machine do not see it.",
+            help="Token that clients must send as `Authorization: Bearer TOKEN`. Prefer the "
+            "environment variable: command lines are visible to other users of the machine.",
             show_default=False,
             show_envvar=True,
         ),
@@ -48,31 +49,29 @@ def command(
     watch: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Make the functions of these Python files or folders the examples of the first "
-            "model, and exchange them as they change. In memory: its folder stays as it is.",
+            help="Use the functions of these Python files or folders as the examples of the first "
+            "model, and re-index files as they change. In memory: the model folder is not changed.",
             show_default=False,
         ),
     ] = None,
     time_limit: Annotated[
         float,
-        typer.Option(
-            min=0.1, max=LONGEST_TIME_LIMIT, help="Seconds after which a request is given up."
-        ),
+        typer.Option(min=0.1, max=LONGEST_TIME_LIMIT, help="Timeout of a request in seconds."),
     ] = 30.0,
     batching: Annotated[
         bool,
-        typer.Option(help="Answer predictions together that wait at the same time."),
+        typer.Option(help="Batch predict requests that arrive at the same time."),
     ] = True,
     store: StoreOption = None,
 ) -> None:
-    """Answer over HTTP, with a web page, until Ctrl-C.
+    """Serve models over HTTP, with a web page, until Ctrl-C.
 
-    Each model runs in a thread of its own, and what is added to it is written to its folder.
-    `/v1/predict`, `/v1/complete`, `/v1/retrieve` and `/v1/examples` speak JSON, `/v1/completions`
-    is for OpenAI's clients, `/healthz`, `/readyz` and `/metrics` are for operators, and
-    `/openapi.json` tells it all. Several servers may answer from one `--store`: what is added
-    through one of them appears through all. What is asked is never logged. From Python:
-    `redraft.Client`.
+    JSON endpoints: `/v1/predict`, `/v1/complete`, `/v1/retrieve` and `/v1/examples`.
+    `/v1/completions` is compatible with OpenAI clients; `/healthz`, `/readyz` and `/metrics` are
+    for monitoring; `/openapi.json` is the full schema. Each model runs in its own thread, and
+    added examples are saved to its folder. Several servers can share one `--store`: examples added
+    through one server are visible to all of them. Request contents are never logged. Python
+    client: `redraft.Client`.
 
     Examples: `redraft serve model/`, then
     `curl -s localhost:8000/v1/predict --json '{"inputs": ["sum the first two elements of tmp"]}'`;
@@ -82,12 +81,12 @@ def command(
     for package in _NEEDED:
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, extra="serve", purpose="redraft serve")
-    from redraft.serving.http.app import AppConfig
-    from redraft.serving.http.following import following
-    from redraft.serving.http.hosting import HostingConfig
-    from redraft.serving.http.refreshing import refreshing
-    from redraft.serving.http.security import SecurityConfig, names_of
-    from redraft.serving.http.server import Address, check_exposure, check_token, loader, serve
+    from redraft.server.http.app import AppConfig
+    from redraft.server.http.middleware import SecurityConfig, names_of
+    from redraft.server.http.model_pool import ModelPoolConfig
+    from redraft.server.http.model_sync import sync_model
+    from redraft.server.http.server import BindAddress, check_exposure, check_token, loader, serve
+    from redraft.server.http.watch import watch_files
 
     check_exposure(host, token)
     check_token(token)
@@ -96,7 +95,7 @@ def command(
     check_apart({name: path for name, path in folders.items() if name not in watched})
     stored = check_stores(folders, store)
     config = AppConfig(
-        hosting=HostingConfig(time_limit=time_limit, is_batching=batching),
+        pool=ModelPoolConfig(time_limit=time_limit, is_batching=batching),
         security=SecurityConfig(token=token or None, names=names_of(host)),
     )
     serve(
@@ -104,24 +103,24 @@ def command(
             name: loader(
                 name,
                 folder,
-                is_kept=name not in watched,
+                persist=name not in watched,
                 store=store if name in stored else None,
             )
             for name, folder in folders.items()
         },
-        Address(host, port),
+        BindAddress(host, port),
         config,
         announce=lambda url: _announce(url, list(folders)),
         background=[
-            *(following(name, paths) for name, paths in watched.items()),
-            *(refreshing(name) for name in stored if name not in watched),
+            *(watch_files(name, paths) for name, paths in watched.items()),
+            *(sync_model(name) for name in folders if name not in watched),
         ],
     )
-    remark("stopped")
+    print_note("stopped")
 
 
 def check_paths(paths: Sequence[Path]) -> Sequence[Path]:
-    """The paths, all of which must be there."""
+    """Return `paths`; raise `ConfigError` if one does not exist."""
     for path in paths:
         if not path.exists():
             raise ConfigError(f"--watch {path}: no such file or folder; name Python sources")
@@ -129,30 +128,37 @@ def check_paths(paths: Sequence[Path]) -> Sequence[Path]:
 
 
 def check_stores(folders: Mapping[str, Path], store: str | None) -> list[str]:
-    """The names of the models whose examples are in the store, which must be there for each."""
-    from redraft.experiment import check_store, stored_model
+    """Return the names of the models with examples in the store, after checking the store.
 
-    stored = [name for name, folder in folders.items() if stored_model(folder)]
-    for name in stored or (folders if store else ()):
+    Damaged models are skipped here: their loader logs the error, and the others are served.
+    """
+    from redraft.persistence import check_store, stored_model
+
+    models: dict[str, str | None] = {}
+    for name, folder in folders.items():
+        with contextlib.suppress(ModelError):
+            models[name] = stored_model(folder)
+    stored = [name for name, model in models.items() if model]
+    for name in stored or (models if store else ()):
         check_store(folders[name], store)
     return stored
 
 
 def check_apart(folders: Mapping[str, Path]) -> None:
-    """Refuse two models that are written to one folder: each would undo what the other adds."""
+    """Raise `ConfigError` if two models share a folder: each would overwrite the other."""
     names: dict[Path, str] = {}
     for name, folder in folders.items():
         other = names.setdefault(folder.resolve(), name)
         if other != name:
             raise ConfigError(
-                f"{folder}: is named {other} and {name}, and each would overwrite what is added "
-                "to the other; name it once, or copy the folder"
+                f"{folder}: is served as {other} and {name}, and each would overwrite examples "
+                "added to the other; name it once, or copy the folder"
             )
 
 
 def named_folders(models: Sequence[str]) -> dict[str, Path]:
-    """The folders of the models by their names."""
-    found: dict[str, Path] = {}
+    """Return the model folders by name, from arguments FOLDER or NAME=FOLDER."""
+    folders: dict[str, Path] = {}
     for text in models:
         name, equals, path = text.partition("=")
         if not equals or Path(text).is_dir():  # a folder's own name may have a =
@@ -162,14 +168,14 @@ def named_folders(models: Sequence[str]) -> dict[str, Path]:
                 f"{text}: name the model with letters, digits, dots, dashes and underscores, "
                 "as in NAME=FOLDER"
             )
-        if name in found:
+        if name in folders:
             raise ConfigError(f"{text}: another model has the name {name}; give it as NAME=FOLDER")
         if not (Path(path) / MANIFEST).is_file():
             raise ModelError(
                 f"{path}: not a model (no {MANIFEST}); name a folder `redraft fit` wrote"
             )
-        found[name] = Path(path)
-    return found
+        folders[name] = Path(path)
+    return folders
 
 
 def _announce(url: str, names: Sequence[str]) -> None:

@@ -1,50 +1,77 @@
-"""`redraft split`: one file of pairs into train, dev and test."""
+"""`redraft split`: split a file of pairs into train, dev and test."""
 
-import shutil
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from redraft.cli import options
-from redraft.cli.console import emit, progress
-from redraft.cli.options import PairsArgument, XColumns, YColumn
+from redraft.cli import _options as options
+from redraft.cli._console import emit, progress
+from redraft.cli._options import PairsArgument, XColumns, YColumn
+from redraft.config.ranges import SEED
 from redraft.errors import PairsError
+
+_PART_NAME = re.compile(r"\w[\w-]{0,99}")
 
 
 def command(
     pairs: PairsArgument,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for NAME.jsonl of every part.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Output folder; each split becomes NAME.jsonl.")
+    ],
     shares: Annotated[
-        str, typer.Option(help="Parts and their shares.")
+        str, typer.Option(help="Names of the splits and their shares, which sum to 1.")
     ] = "train=0.8,dev=0.1,test=0.1",
     by: Annotated[
         str | None,
-        typer.Option(help="Keep pairs together that have the same value of this meta key."),
+        typer.Option(help="Keep pairs with the same value of this meta key in the same split."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same parts.")] = 0,
+    seed: Annotated[int, typer.Option(min=SEED.low, max=SEED.high, help="Random seed.")] = 0,
     x_columns: XColumns = "",
     y_column: YColumn = "y",
 ) -> None:
-    """Split pairs into parts, at random or by whole groups.
+    """Split pairs at random, or by groups with `--by`.
 
     Example: `redraft split pairs.jsonl -o parts/ --by package`
     """
-    from redraft.data.filed import gather
     from redraft.data.pairs import read_numbered, write_pairs
     from redraft.data.split import split
+    from redraft.storage.disk import gather
+    from redraft.storage.output_folder import claim, ensure_ours
 
+    parts = _parse_shares(shares)
+    _check_input_is_kept(pairs, out, parts)
+    ensure_ours(out, "split")
+    rows = progress(
+        read_numbered(pairs, options.columns(x_columns, y_column)), f"reading {pairs.name}"
+    )
+    claim(out, "split")
+    examples = gather((example for _, example in rows), out)
+    split_examples = split(examples, parts, seed=seed, by=by)
+    for name, part in split_examples.items():
+        path = out / f"{name}.jsonl"
+        emit({"part": name, "file": str(path), "pairs": write_pairs(part, path)})
+
+
+def _parse_shares(shares: str) -> dict[str, float]:
+    """Return the share of every split; names must be plain file names."""
     try:
         parts = {name: float(share) for name, share in (p.split("=") for p in shares.split(","))}
     except ValueError as error:
         raise PairsError(f"--shares {shares}: expected NAME=SHARE,NAME=SHARE") from error
-    read = progress(
-        read_numbered(pairs, options.columns(x_columns, y_column)), f"reading {pairs.name}"
-    )
-    shutil.rmtree(out / ".staging-pairs", ignore_errors=True)  # what a killed run had read
-    examples = gather((each for _, each in read), out / ".staging-pairs")
-    found = split(examples, parts, seed=seed, by=by)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, part in found.items():
+    for name in parts:
+        if not _PART_NAME.fullmatch(name):
+            raise PairsError(
+                f"--shares {shares}: {name!r} is not a file name; use letters, digits, - and _"
+            )
+    return parts
+
+
+def _check_input_is_kept(pairs: Path, out: Path, parts: Iterable[str]) -> None:
+    """Raise `PairsError` if a split would overwrite the input."""
+    for name in parts:
         path = out / f"{name}.jsonl"
-        emit({"part": name, "file": str(path), "pairs": write_pairs(part, path)})
+        if path.exists() and pairs.exists() and path.samefile(pairs):
+            raise PairsError(f"{pairs}: the input would be overwritten; name another folder")

@@ -1,1 +1,1 @@
-"""Text to examples. Knows files and tokens; knows no model."""
+"""Read, check and split files of examples. Knows no model."""

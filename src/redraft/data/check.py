@@ -1,6 +1,6 @@
-"""What is wrong with a file of pairs: bad rows, duplicates, and leaks from another file.
+"""Check a file of pairs for bad rows, duplicates, and leaks from another file.
 
-Streams: a row costs its hashes and its line number, never its text.
+Streams the rows: only hashes and line numbers are kept in memory.
 """
 
 from array import array
@@ -9,23 +9,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from redraft.data.example import Example, input_text
 from redraft.data.rows import BadRow
-from redraft.data.tokenizer import Tokenizer
+from redraft.text.tokenizer import Tokenizer
+from redraft.types import Example, input_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 NEAR = 0.8
-"""From this Jaccard similarity of token trigrams on, two examples count as nearly the same."""
+"""Examples with at least this Jaccard similarity of token trigrams are near-duplicates."""
 
 _PERMUTATIONS = 128
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to look at: the line of a row, and of the earlier or other row it resembles."""
+    """A duplicate or leak: the line of a row, and of the row that it repeats."""
 
     kind: Literal["duplicate", "conflict", "leak", "near leak"]
     line: int
@@ -35,25 +35,25 @@ class Finding:
 
 @dataclass
 class Tally:
-    """How many rows of each kind a check has met."""
+    """Counts of rows, bad rows and findings by kind."""
 
     rows: int = 0
     bad: int = 0
     found: dict[str, int] = field(default_factory=dict)
 
     def count(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Pass the findings on, counted."""
+        """Count the findings and yield them."""
         for finding in findings:
             self.found[finding.kind] = self.found.get(finding.kind, 0) + 1
             yield finding
 
     def to_json(self) -> dict[str, Any]:
-        """The tally as one JSON object."""
+        """Return the counts as one JSON object."""
         return {"rows": self.rows, "good": self.rows - self.bad, "bad": self.bad, **self.found}
 
 
 def _digests(example: Example) -> dict[str, int]:
-    """What two examples can share, the most telling first, as 64-bit hashes of this process."""
+    """Return 64-bit hashes (of this process) of pair, input and output, in that order."""
     fields = tuple(sorted(example.x.items()))
     return {
         "input and output": hash((fields, example.y)),
@@ -63,41 +63,42 @@ def _digests(example: Example) -> dict[str, int]:
 
 
 class DuplicateFinder:
-    """Collects 24 bytes a row; then names every pair of equal rows, or of equal inputs."""
+    """Collects 24 bytes per row, then reports repeated rows and conflicting outputs."""
 
     def __init__(self) -> None:
         self._inputs, self._pairs, self._lines = array("q"), array("q"), array("q")
 
     def add(self, line: int, example: Example) -> None:
-        """Remember an example by its line."""
+        """Add an example with its line."""
         digests = _digests(example)
         self._lines.append(line)
         self._inputs.append(digests["input"])
         self._pairs.append(digests["input and output"])
 
     def findings(self) -> Iterator[Finding]:
-        """Rows that repeat an earlier row, or give another output for an earlier input."""
+        """Yield rows that repeat an earlier row, or give another output for its input."""
         import numpy as np
 
         inputs, pairs = np.asarray(self._inputs), np.asarray(self._pairs)
         first_pair = _first_with_same(pairs)
         repeats = first_pair != np.arange(len(pairs))
-        for at in np.flatnonzero(repeats):
-            yield self._finding("duplicate", int(at), int(first_pair[at]), "same input and output")
+        for row in np.flatnonzero(repeats):
+            detail = "same input and output"
+            yield self._finding("duplicate", int(row), int(first_pair[row]), detail)
         first_input = _first_with_same(inputs)
         conflicts = ~repeats & (first_input != np.arange(len(inputs)))
-        for at in np.flatnonzero(conflicts):
+        for row in np.flatnonzero(conflicts):
             detail = "same input, another output"
-            yield self._finding("conflict", int(at), int(first_input[at]), detail)
+            yield self._finding("conflict", int(row), int(first_input[row]), detail)
 
     def _finding(
-        self, kind: Literal["duplicate", "conflict"], at: int, other: int, detail: str
+        self, kind: Literal["duplicate", "conflict"], row: int, other: int, detail: str
     ) -> Finding:
-        return Finding(kind, self._lines[at], self._lines[other], detail)
+        return Finding(kind, self._lines[row], self._lines[other], detail)
 
 
 def _first_with_same(digests: "NDArray[np.int64]") -> "NDArray[np.intp]":
-    """For each position, the first position with the same digest."""
+    """Return for each position the first position with the same digest."""
     import numpy as np
 
     _, first, inverse = np.unique(digests, return_index=True, return_inverse=True)
@@ -105,15 +106,15 @@ def _first_with_same(digests: "NDArray[np.int64]") -> "NDArray[np.intp]":
 
 
 class LeakFinder:
-    """Holds one set of examples; names those of another that it holds too, exactly or nearly.
+    """Finds examples of another file that occur in this set, exactly or nearly.
 
-    Nearly the same is looked for among the first of many: the rest would not fit into memory.
+    Near leaks are checked against the first examples only: MinHash signatures need memory.
     """
 
     def __init__(self, examples: Iterable[tuple[int, Example]]) -> None:
         from datasketch import MinHashLSH
 
-        from redraft.data import filed
+        from redraft.storage import disk
 
         self._exact: dict[str, dict[int, int]] = defaultdict(dict)
         self._near = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
@@ -122,17 +123,17 @@ class LeakFinder:
         for self.count, (line, example) in enumerate(examples, start=1):
             for kind, digest in _digests(example).items():
                 self._exact[kind].setdefault(digest, line)
-            if self.count <= filed.MANY:
+            if self.count <= disk.IN_MEMORY_LIMIT:
                 self._signatures[line] = _signature(example)
                 self._near.insert(line, self._signatures[line])
 
     @property
     def compared(self) -> int:
-        """How many examples the near leaks are looked for among."""
+        """The number of examples that near leaks are checked against."""
         return len(self._signatures)
 
     def findings(self, line: int, example: Example) -> Iterator[Finding]:
-        """How this example stands in the set, if it does: by both sides, by one, or nearly."""
+        """Yield the leak of an example, if any: same pair, same input or output, or nearly."""
         for kind, digest in _digests(example).items():
             if digest in self._exact[kind]:
                 yield Finding("leak", line, self._exact[kind][digest], f"same {kind}")
@@ -156,8 +157,8 @@ def _signature(example: Example) -> Any:
 
     tokens = Tokenizer().tokenize(f"{input_text(example.x)}\n{example.y}")
     trigrams = {
-        "\0".join(tokens[at : at + 3]).encode(errors="surrogatepass")
-        for at in range(max(1, len(tokens) - 2))
+        "\0".join(tokens[i : i + 3]).encode(errors="surrogatepass")
+        for i in range(max(1, len(tokens) - 2))
     }
     signature = MinHash(num_perm=_PERMUTATIONS, seed=1)
     signature.update_batch(sorted(trigrams))
@@ -170,7 +171,7 @@ def check(
     *,
     against: LeakFinder | None = None,
 ) -> Iterator[BadRow | Finding]:
-    """Everything worth reporting of numbered rows, as it is found; counts it in `tally`."""
+    """Yield bad rows and findings of numbered rows, and count them in `tally`."""
     duplicates = DuplicateFinder()
     for line, outcome in outcomes:
         tally.rows += 1

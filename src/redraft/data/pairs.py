@@ -1,6 +1,6 @@
-"""Files of pairs to examples: every row is either a good example or reported with its reason.
+"""Read and write files of pairs: every row is a valid example, or reported with its reason.
 
-Knows what a good example is; leaves the formats to `rows`, and knows no tokens.
+Validates examples; the file formats are in `rows`. Knows no tokens.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from redraft.data import hearthstone
-from redraft.data.example import Example, as_input
+from redraft.data.parquet_rows import read_parquet
 from redraft.data.rows import (
     MAX_ROW_BYTES,
     BadRow,
@@ -18,10 +18,10 @@ from redraft.data.rows import (
     Unreadable,
     read_json_lines,
     read_parallel,
-    read_parquet,
     read_table,
 )
-from redraft.errors import PairsError
+from redraft.errors import PairsError, listed
+from redraft.types import Example, as_input, meta_problem
 
 Reader = Callable[[Path, Columns], Iterator[Row]]
 
@@ -34,11 +34,11 @@ READERS: dict[str, Reader] = {
     "_hs.in": lambda path, _: read_parallel(path, hearthstone.parse_card),
     ".in": lambda path, _: read_parallel(path),
 }
-"""How a file is read, by the end of its name (before any .gz). The first that fits is taken."""
+"""Readers by file ending (without .gz); the first match is used."""
 
 
 def is_pairs(path: Path) -> bool:
-    """Whether the end of the file's name is one that pairs have."""
+    """Return True if the file has the ending of a supported pairs format."""
     return path.name.removesuffix(".gz").endswith(tuple(READERS))
 
 
@@ -49,28 +49,34 @@ def _reader(path: Path) -> Reader:
     for ending, reader in READERS.items():
         if name.endswith(ending):
             return reader
-    known = ", ".join(ending for ending in READERS if ending.startswith("."))
-    raise PairsError(f"{path}: unknown kind of file; its name must end in one of {known} (or .gz)")
+    endings = ", ".join(ending for ending in READERS if ending.startswith("."))
+    raise PairsError(f"{path}: unknown file format; the name must end in {endings} (or .gz)")
 
 
 def _example_or_reason(value: Any, fields: tuple[str, ...] | None) -> Example | str:
-    """The example in a JSON-like row, or why there is none; `fields` are those of the first row."""
+    """Return the example in a JSON-like `value`, or the reason why it is invalid.
+
+    `fields` are the fields of x in the first valid row; all rows must have the same.
+    """
     if not isinstance(value, dict):
         return f"expected an object with keys x and y, got {type(value).__name__}"
     missing = [key for key in ("x", "y") if key not in value]
     if missing:
-        return f"expected keys x and y, got {', '.join(map(str, value)) or 'none'}"
+        return f"expected keys x and y, got {listed(value) or 'none'}"
     x, y, meta = value["x"], value["y"], value.get("meta") or {}
     if not isinstance(x, str | dict):
         return f"x must be text or an object of texts, got {type(x).__name__}"
     x = as_input(x)
     wrong = [name for name, text in x.items() if not isinstance(text, str)]
     if wrong:
-        return f"field {wrong[0]!r} of x must be text, got {type(x[wrong[0]]).__name__}"
+        kind = type(x[wrong[0]]).__name__
+        return f"field {wrong[0][:80]!r} of x must be text, got {kind}"
     if not isinstance(y, str):
         return f"y must be text, got {type(y).__name__}"
     if not isinstance(meta, dict):
         return f"meta must be an object, got {type(meta).__name__}"
+    if reason := meta_problem(meta):
+        return reason
     if not any(text.strip() for text in x.values()):
         return "x is empty"
     if not y.strip():
@@ -79,14 +85,14 @@ def _example_or_reason(value: Any, fields: tuple[str, ...] | None) -> Example | 
         return f"longer than {MAX_ROW_BYTES:,} characters; shorten or split it"
     fields = fields or tuple(x)
     if {*x} != {*fields}:
-        return f"fields of x differ: the first row has {', '.join(fields)}; this one {', '.join(x)}"
+        return f"fields of x differ: the first row has {listed(fields)}; this one {listed(x)}"
     return Example({name: x[name] for name in fields}, y, meta)
 
 
 def scan_numbered(
     path: str | os.PathLike[str], columns: Columns | None = None
 ) -> Iterator[tuple[int, Example | BadRow]]:
-    """Every row with its line, in order and in bounded memory: an example, or what is wrong."""
+    """Yield every row with its line, in bounded memory: an example or a BadRow."""
     path = Path(path)
     fields: tuple[str, ...] | None = None
     rows = _reader(path)(path, columns or Columns())
@@ -108,14 +114,14 @@ def scan_numbered(
 def scan_pairs(
     path: str | os.PathLike[str], columns: Columns | None = None
 ) -> Iterator[Example | BadRow]:
-    """Every row of the file, as `scan_numbered` gives them, without the lines."""
+    """Yield every row of the file like `scan_numbered`, without line numbers."""
     return (outcome for _, outcome in scan_numbered(path, columns))
 
 
 def read_numbered(
     path: str | os.PathLike[str], columns: Columns | None = None
 ) -> Iterator[tuple[int, Example]]:
-    """The examples of the file, one by one, each with its line; the first bad row is an error."""
+    """Yield the examples of the file with their lines; raise `PairsError` at the first bad row."""
     for line, outcome in scan_numbered(path, columns):
         if isinstance(outcome, BadRow):
             raise PairsError(f"{outcome} (`redraft check {path}` lists every bad row)")
@@ -123,15 +129,12 @@ def read_numbered(
 
 
 def read_pairs(path: str | os.PathLike[str], columns: Columns | None = None) -> list[Example]:
-    """All examples of the file; the first bad row is an error."""
+    """Return all examples of the file; raise `PairsError` at the first bad row."""
     return [example for _, example in read_numbered(path, columns)]
 
 
 def write_pairs(examples: Iterable[Example], path: Path) -> int:
-    """Write the examples as JSON lines, whole or not at all, in a folder that is made if need be.
-
-    Returns how many they are.
-    """
+    """Write the examples as JSON lines atomically, creating the folder; return their number."""
     if path.suffix not in (".jsonl", ".ndjson"):
         raise PairsError(f"{path}: pairs are written as JSON lines; let the name end in .jsonl")
     count = 0

@@ -1,6 +1,7 @@
-"""Raw rows of a file, one format each: a value or the reason why there is none, in bounded memory.
+"""Read raw rows of JSON lines, tables and parallel text files, in bounded memory.
 
-Knows bytes, lines and columns; does not know what makes a row a good example (`pairs` does).
+A row is a value or the reason why it is unreadable. Knows bytes, lines and columns; `pairs`
+validates examples.
 """
 
 import csv
@@ -8,56 +9,62 @@ import gzip
 import json
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from redraft.errors import MissingExtraError, PairsError
+from redraft.errors import PairsError, listed, printable
 
 MAX_ROW_BYTES = 1 << 20
-"""The longest row that is read. Longer ones are reported, and never held in memory."""
+"""Maximum size of a row. Longer rows are reported, and never held in memory."""
 
 NEWLINE_MARK = "§"
-"""Stands for a newline in files that hold one text a line."""
+"""Represents a newline in files with one text per line."""
 
-_BAD_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
+BAD_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
+"""Exceptions raised by reading a damaged gzip file."""
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that cannot be used: where it stands and why."""
+    """An invalid row: its file, line and the reason, as printable text of bounded length."""
 
     file: str
     line: int
     reason: str
 
+    def __post_init__(self) -> None:
+        # reasons quote the file, which may contain terminal control sequences
+        object.__setattr__(self, "reason", printable(self.reason))
+
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.reason}"
+        return printable(f"{self.file}:{self.line}: {self.reason}")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are the input and the output; no inputs named: `x`, or `x.*`."""
+    """Input and output columns of a table; no inputs means `x`, or `x.*`."""
 
     inputs: tuple[str, ...] = ()
     output: str = "y"
 
 
 Row = tuple[int, Any]
-"""A line number, and the parsed value or a reason (`Unreadable`) why there is none."""
+"""A line number, and the parsed value or `Unreadable`."""
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Why a row has no value, and what of its text can be told."""
+    """The reason why a row has no value, and its text as far as it could be decoded."""
 
     reason: str
     text: str = ""
 
 
 def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
-    """The file's bytes, unpacked if its name ends in .gz."""
+    """Open a file for reading bytes, decompressed if its name ends in .gz."""
     try:
         return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
     except IsADirectoryError as error:
@@ -69,7 +76,7 @@ def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes | Unreadable]]:
-    """The file's lines without their ends; an over-long one is skipped, not held."""
+    """Yield the lines of a file with their numbers, like `lines_of`."""
     with open_bytes(path) as stream:
         yield from lines_of(stream, str(path))
 
@@ -77,7 +84,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes | Unreadable]]:
 def lines_of(
     stream: IO[bytes] | gzip.GzipFile, name: str, *, longest: int = MAX_ROW_BYTES
 ) -> Iterator[tuple[int, bytes | Unreadable]]:
-    """The same of any open file, from where it stands."""
+    """Yield the lines of an open file from its current position, without line ends.
+
+    Lines over `longest` bytes are skipped without holding them, and yielded as `Unreadable`.
+    """
     number = 0
     try:
         while line := stream.readline(longest + 1):
@@ -88,12 +98,12 @@ def lines_of(
             while line and not line.endswith(b"\n"):
                 line = stream.readline(longest)
             yield number, Unreadable(f"longer than {longest:,} bytes; shorten or split it")
-    except _BAD_GZIP as error:
+    except BAD_GZIP as error:
         raise PairsError(f"{name}: damaged gzip file ({error}); make it again") from error
 
 
 def decode(line: bytes) -> str | Unreadable:
-    """The text of a line, or why it has none."""
+    """Decode a line as UTF-8; return `Unreadable` if it is not."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -103,7 +113,7 @@ def decode(line: bytes) -> str | Unreadable:
 
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | Unreadable]]:
-    """The file's lines as text, a byte-order mark removed."""
+    """Yield the lines of a file as text, without a byte-order mark."""
     for number, line in read_lines(path):
         text = line if isinstance(line, Unreadable) else decode(line)
         if number == 1 and isinstance(text, str):
@@ -112,7 +122,7 @@ def read_text_lines(path: Path) -> Iterator[tuple[int, str | Unreadable]]:
 
 
 def read_json_lines(path: Path) -> Iterator[Row]:
-    """One JSON value a line; blank lines are passed over."""
+    """Yield one JSON value per line, skipping blank lines."""
     for number, line in read_text_lines(path):
         if isinstance(line, Unreadable):
             yield number, line
@@ -121,10 +131,10 @@ def read_json_lines(path: Path) -> Iterator[Row]:
 
 
 def parse_json(line: str) -> Any:
-    """The value of a line of JSON, or why it has none."""
+    """Parse a line of JSON; return `Unreadable` if it is invalid."""
     try:
         value = json.loads(line)
-        if "\\ud" in line.lower():  # an escape can spell half a character, which no file can hold
+        if "\\ud" in line.lower():  # escaped lone surrogates cannot be encoded
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         return Unreadable(f"not JSON ({error.msg} at column {error.colno})")
@@ -139,7 +149,7 @@ def parse_json(line: str) -> Any:
 
 
 def _table_lines(path: Path, unreadable: dict[int, str]) -> Iterator[str]:
-    """Lines for the CSV parser, with their quotes; those that cannot be read are noted."""
+    """Yield lines for the CSV parser; record the unreadable ones in `unreadable`."""
     for number, line in read_text_lines(path):
         if isinstance(line, Unreadable):
             unreadable[number] = line.reason
@@ -148,9 +158,9 @@ def _table_lines(path: Path, unreadable: dict[int, str]) -> Iterator[str]:
 
 
 def _table_cells(path: Path, *, delimiter: str) -> Iterator[tuple[int, list[str] | Unreadable]]:
-    """The cells of each row, with the line on which it begins."""
+    """Yield the cells of each row with its first line."""
     unreadable: dict[int, str] = {}
-    # the csv module's own limit; a quote that is never closed runs into it instead of into memory
+    # limits the memory that an unclosed quote can use
     csv.field_size_limit(MAX_ROW_BYTES)
     reader = csv.reader(_table_lines(path, unreadable), delimiter=delimiter, strict=True)
     while True:
@@ -162,12 +172,12 @@ def _table_cells(path: Path, *, delimiter: str) -> Iterator[tuple[int, list[str]
             cells = Unreadable(f"not a well-formed row ({error}); check its quotes")
         if cells is None:
             return
-        noted = [unreadable.pop(n) for n in range(first, reader.line_num + 1) if n in unreadable]
-        yield first, Unreadable(noted[0]) if noted else cells
+        reasons = [unreadable.pop(n) for n in range(first, reader.line_num + 1) if n in unreadable]
+        yield first, Unreadable(reasons[0]) if reasons else cells
 
 
 def read_table(path: Path, columns: Columns, *, delimiter: str) -> Iterator[Row]:
-    """The rows of a CSV or TSV file as JSON-like pairs, by the names in its first line."""
+    """Yield the rows of a CSV or TSV file as JSON-like pairs; the first line is the header."""
     rows = _table_cells(path, delimiter=delimiter)
     line, header = next(rows, (1, None))
     if header is None:
@@ -186,7 +196,7 @@ def read_table(path: Path, columns: Columns, *, delimiter: str) -> Iterator[Row]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a table keeps x, y and meta."""
+    """The columns of x, y and meta in a table."""
 
     inputs: Mapping[str, str]
     output: str
@@ -194,27 +204,28 @@ class Layout:
 
     @classmethod
     def of(cls, header: list[str], columns: Columns, path: Path) -> "Layout":
-        """The layout of a table with this header, or an error that names the missing column."""
+        """Return the layout of a table with this header; raise `PairsError` for missing columns."""
+        counts = Counter(header)
         if columns.inputs:
             inputs = {name: name for name in columns.inputs}
-        elif "x" in header:
+        elif "x" in counts:
             inputs = {"x": "x"}
         else:
             inputs = {name[2:]: name for name in header if name.startswith("x.")} or {"x": "x"}
-        missing = [name for name in (*inputs.values(), columns.output) if name not in header]
-        if missing:
-            raise PairsError(
-                f"{path}:1: no column {missing[0]!r}, found {', '.join(map(repr, header))}; "
-                "rename it or name yours with --x-columns and --y-column"
-            )
-        twice = [name for name in (*inputs.values(), columns.output) if header.count(name) > 1]
-        if twice:
-            raise PairsError(f"{path}:1: two columns are named {twice[0]!r}; rename one")
+        for name in (*inputs.values(), columns.output):
+            if not counts[name]:
+                raise PairsError(
+                    f"{path}:1: no column {name!r}, found {listed(map(repr, header))}; "
+                    "rename it or name yours with --x-columns and --y-column"
+                )
+        for name in (*inputs.values(), columns.output):
+            if counts[name] > 1:
+                raise PairsError(f"{path}:1: two columns are named {name!r}; rename one")
         meta = {name[5:]: name for name in header if name.startswith("meta.")}
         return cls(inputs, columns.output, meta)
 
     def pair(self, cells: Mapping[str, Any]) -> dict[str, Any]:
-        """A table row in the shape of a JSON-lines row."""
+        """Return a table row in the form of a JSON-lines row."""
         x = {field: cells[name] for field, name in self.inputs.items()}
         # a column `x.name` is a field even if it is the only one
         plain = len(x) == 1 and [*self.inputs] == [*self.inputs.values()]
@@ -225,28 +236,8 @@ class Layout:
         }
 
 
-def read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
-    """The rows of a Parquet file as JSON-like pairs; the line is the row's number, from 1."""
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        purpose = f"reading {path.name}"
-        raise MissingExtraError("pyarrow", extra="parquet", purpose=purpose) from error
-    with open_bytes(path) as stream:
-        try:
-            table = parquet.ParquetFile(stream)
-            layout = Layout.of(table.schema_arrow.names, columns, path)
-            used = sorted({*layout.inputs.values(), layout.output, *layout.meta.values()})
-            batches = table.iter_batches(batch_size=4096, columns=used)
-            rows = (cells for batch in batches for cells in batch.to_pylist())
-            for number, cells in enumerate(rows, start=1):
-                yield number, layout.pair(cells)
-        except (ArrowException, OSError, *_BAD_GZIP) as error:
-            raise PairsError(f"{path}: not a Parquet file ({error}); make it again") from error
-
-
 def read_parallel(path: Path, parse_input: Callable[[str], Any] = str) -> Iterator[Row]:
-    """Line i of NAME.in with line i of NAME.out, `§` standing for a newline in both."""
+    """Yield the lines of NAME.in paired with those of NAME.out; `§` is a newline in both."""
     packed = ".gz" if path.suffix == ".gz" else ""
     outputs_path = Path(str(path).removesuffix(packed).removesuffix(".in") + ".out" + packed)
     if path.exists() and not outputs_path.exists():

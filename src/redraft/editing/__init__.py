@@ -1,1 +1,1 @@
-"""An input and its prototypes to candidates. Knows no retriever."""
+"""Editors: turn an input and its prototypes into candidates and completions. Knows no retriever."""

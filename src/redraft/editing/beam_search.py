@@ -1,7 +1,7 @@
-"""Decoding over a step function: greedy, beam search and sampling. Knows no network, no text.
+"""Greedy decoding, beam search and sampling from a next-token model. Knows no network, no text.
 
-All of it runs on the device of `first` and in float64: a walk whose network lives elsewhere takes
-its tokens from there, and brings its log-probabilities.
+Scores are float64 on the device of `first`. A next-token model whose network is on another device
+moves the tokens there and the log-probabilities back.
 """
 
 import math
@@ -12,36 +12,37 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from redraft.editing.cancellation import check_cancelled
 from redraft.errors import ConfigError
 
 State = TypeVar("State")
 
-Allows = Callable[[int, Sequence[int]], bool]
-"""Whether the continuation of an input, given by its row, may begin with these tokens."""
+Constraint = Callable[[int, Sequence[int]], bool]
+"""Returns True if the continuation of an input, given by its row, may begin with these tokens."""
 
-CHILDREN = 20
-"""How many next tokens of a hypothesis are tried where not all are allowed."""
+CANDIDATES_PER_BEAM = 20
+"""The next tokens per hypothesis that are tried if there is a constraint."""
 
 
-class Walk(Protocol[State]):
-    """What a search walks over: the distribution of the next token after any prefix."""
+class NextTokenModel(Protocol[State]):
+    """The distribution of the next token after any prefix."""
 
-    def advance(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:
-        """Read on, tokens (R, T); log-probabilities of the next token (R, W), and the state."""
+    def step(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:
+        """Append tokens (R, T); return next-token log-probabilities (R, W) and the new state."""
 
-    def select(self, state: State, rows: Tensor) -> State:
-        """The state of these rows, which may repeat some and drop others."""
+    def reorder(self, state: State, rows: Tensor) -> State:
+        """Select the rows of a state; `rows` may repeat or drop some."""
 
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How wide, how far, and how much a length counts: score = log_prob / length ** penalty.
+    """Settings of the search; the score of a hypothesis is log_prob / length ** length_penalty.
 
-    A hypothesis whose log-probability falls below the `floor` ends there, whatever its last token.
+    A hypothesis ends at the token with which its log-probability falls below `floor`.
     """
 
     beam_size: int = 1  # 1 is greedy
-    max_length: int = 150  # tokens of the continuation, the end among them
+    max_length: int = 150  # tokens of the continuation, the end token included
     length_penalty: float = 0.0
     floor: float = -math.inf
 
@@ -55,7 +56,7 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A continuation, the token that ended it included."""
+    """A continuation of a prefix, its end token included."""
 
     tokens: tuple[int, ...]
     log_prob: float  # given the prefix
@@ -64,18 +65,18 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class _Beams:
-    """K hypotheses for each of B inputs, best first: S = B * K slots, the input's together."""
+    """K hypotheses per input, best first, in S = B * K slots grouped by input."""
 
-    tokens: Tensor  # (S, T) all that followed the first reading, noise after the end
-    log_probs: Tensor  # (S,) of the continuation, as the walk has it
-    chances: Tensor  # (S,) log-probability of being sampled: what is allowed shares all of it
-    ranks: Tensor  # (S,) what they compete by: the score or, if sampled, the perturbed chance
+    tokens: Tensor  # (S, T) after the shared prefix; arbitrary after the end token
+    log_probs: Tensor  # (S,) of the continuation
+    probs: Tensor  # (S,) log-probability of being sampled: renormalised over the allowed tokens
+    ranks: Tensor  # (S,) the sort key: the score or, for samples, the perturbed log-probability
     lengths: Tensor  # (S,) of the continuation
-    finished: Tensor  # (S,) so is a slot without a hypothesis, which ranks -inf
+    finished: Tensor  # (S,) also True for empty slots, which rank -inf
 
     @classmethod
     def start(cls, batch: int, size: int, device: torch.device) -> "_Beams":
-        """One empty hypothesis for each input."""
+        """Return one empty hypothesis per input."""
         zeros = torch.zeros(batch * size, dtype=torch.float64, device=device)
         finished = torch.arange(batch * size, device=device) % size > 0
         ranks, lengths = zeros.masked_fill(finished, -math.inf), zeros.long()
@@ -84,26 +85,26 @@ class _Beams:
 
 @dataclass(frozen=True)
 class _Rules:
-    """What may follow, and what a length divides a log-probability by."""
+    """The tokens that may follow, and the length normalisation."""
 
-    forced: Tensor  # (B, F) what the first reading left of the prefixes, then -1
-    is_stop: Tensor  # (W,)
-    is_barred: Tensor  # (W,)
+    forced: Tensor  # (B, F) the prefixes after their shared length, padded with -1
+    is_eos: Tensor  # (W,)
+    is_suppressed: Tensor  # (W,)
     divisors: Tensor  # (max_length + 1,)
-    floor: float
-    allows: Allows | None
+    min_log_prob: float
+    constraint: Constraint | None
 
     def lengths(self, step: int) -> Tensor:
-        """How long each input's continuation is after a step, 0 within its prefix: (B,)."""
+        """Return the length of each continuation after a step, 0 within the prefix: (B,)."""
         return (step + 1 - (self.forced >= 0).sum(1)).clamp(0, len(self.divisors) - 1)
 
     def restrict(self, log_probs: Tensor, inputs: Tensor, step: int) -> Tensor:
-        """Log-probabilities (R, W): -inf for what may not follow, 0 for what is forced."""
+        """Set the log-probabilities (R, W) of forbidden tokens to -inf and of forced ones to 0."""
         lengths = self.lengths(step)[inputs]
         is_last, is_forced = lengths == len(self.divisors) - 1, lengths == 0
-        allowed = log_probs.masked_fill(self.is_barred, -math.inf)
+        allowed = log_probs.masked_fill(self.is_suppressed, -math.inf)
         if is_last.any():
-            allowed[is_last] = allowed[is_last].masked_fill(~self.is_stop, -math.inf)
+            allowed[is_last] = allowed[is_last].masked_fill(~self.is_eos, -math.inf)
         if is_forced.any():
             allowed[is_forced] = -math.inf
             allowed[is_forced, self.forced[inputs[is_forced], step]] = 0.0
@@ -112,83 +113,87 @@ class _Rules:
 
 @torch.no_grad()
 def beam_search(
-    walk: Walk[State],
+    next_tokens: NextTokenModel[State],
     state: State,
     config: SearchConfig,
     *,
-    first: Tensor,  # (B,) the token read before the prefix
-    stops: Collection[int],  # the tokens that end a hypothesis
-    barred: Collection[int] = (),  # the tokens that are never produced
+    first: Tensor,  # (B,) the start token before the prefix
+    stops: Collection[int],  # the end tokens
+    suppressed: Collection[int] = (),  # tokens that are never generated
     prefixes: Sequence[Sequence[int]] | None = None,
     generator: torch.Generator | None = None,
-    allows: Allows | None = None,
+    constraint: Constraint | None = None,
 ) -> list[list[Hypothesis]]:
-    """Each input's continuations that end in time, best first; samples if given a generator.
+    """Decode from a next-token model; sample without replacement if given a `generator`.
 
-    What is not allowed is left out as it is met: an input may end with fewer, or with none.
+    Hypotheses that violate the `constraint` are pruned at every step.
+
+    Returns at most `beam_size` finished continuations per input, best first; a constraint may leave
+    fewer, or none.
     """
     if len(first) == 0:
         return []
     prefixes, device = [()] * len(first) if prefixes is None else prefixes, first.device
     shared, longest = min(map(len, prefixes)), max(map(len, prefixes))
     padded = [[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes]
-    read, forced = torch.tensor(padded, dtype=torch.long, device=device).tensor_split([shared], 1)
-    log_probs, state = walk.advance(state, torch.cat([first[:, None], read], 1))
+    common, forced = torch.tensor(padded, dtype=torch.long, device=device).tensor_split([shared], 1)
+    log_probs, state = next_tokens.step(state, torch.cat([first[:, None], common], 1))
     lengths = torch.arange(config.max_length + 1, dtype=torch.float64, device=device)
     divisors = lengths.clamp(min=1) ** config.length_penalty
-    vocabulary, sets = torch.arange(log_probs.shape[1], device=device), ([*stops], [*barred])
-    is_stop, is_barred = (torch.isin(vocabulary, vocabulary.new_tensor(each)) for each in sets)
-    rules = _Rules(forced, is_stop, is_barred, divisors, config.floor, allows)
+    vocabulary, sets = torch.arange(log_probs.shape[1], device=device), ([*stops], [*suppressed])
+    is_eos, is_suppressed = (torch.isin(vocabulary, vocabulary.new_tensor(ids)) for ids in sets)
+    rules = _Rules(forced, is_eos, is_suppressed, divisors, config.floor, constraint)
     beams = _Beams.start(len(first), config.beam_size, device)
     for step in range(longest - shared + config.max_length):
+        check_cancelled()
         beams, parents = _extend(beams, log_probs, rules, step=step, generator=generator)
         if len(parents) == 0:
             break
         if not torch.equal(parents, torch.arange(len(log_probs), device=device)):
-            state = walk.select(state, parents)
-        log_probs, state = walk.advance(state, beams.tokens[~beams.finished, -1:])
+            state = next_tokens.reorder(state, parents)
+        log_probs, state = next_tokens.step(state, beams.tokens[~beams.finished, -1:])
     return _hypotheses(beams, rules)
 
 
 def _extend(
     beams: _Beams, log_probs: Tensor, rules: _Rules, *, step: int, generator: torch.Generator | None
 ) -> tuple[_Beams, Tensor]:
-    """The beams a token longer, and the rows (R',) that the unfinished ones come from."""
+    """Extend the beams by a token; also return the parent rows (R',) of the unfinished ones."""
     batch, size = len(rules.forced), len(beams.ranks) // len(rules.forced)
     inputs = torch.arange(batch, device=log_probs.device).repeat_interleave(size)  # (S,)
     live, lengths = ~beams.finished, rules.lengths(step)[inputs]
     allowed = rules.restrict(log_probs, inputs[live], step)  # (R, W)
     keys = allowed if generator is None else _add_noise(allowed, generator=generator)
-    # no use for more than K, unless some are not allowed
-    wanted = size if rules.allows is None else max(size, CHILDREN)
-    keys, tokens = _best(keys, min(wanted, keys.shape[1]))  # (R, C)
+    # K tokens are enough, unless the constraint rejects some
+    count = size if rules.constraint is None else max(size, CANDIDATES_PER_BEAM)
+    keys, tokens = _best(keys, min(count, keys.shape[1]))  # (R, C)
     if keys.isnan().any():
-        raise ValueError("the walk gave a log-probability that is not a number")
+        raise ValueError("the next-token model returned a log-probability that is not a number")
     gains = allowed.gather(1, tokens).double()
-    totals = chances = beams.log_probs[live, None] + gains
+    totals = probs = beams.log_probs[live, None] + gains
     if generator is None:
         ranks = totals / rules.divisors[lengths[live], None]
     else:
-        parents = beams.chances[live, None] - _total(allowed)
-        chances, ranks = parents + gains, _truncate(parents + keys, beams.ranks[live, None])
+        parents = beams.probs[live, None] - _total(allowed)
+        probs, ranks = parents + gains, _truncate(parents + keys, beams.ranks[live, None])
 
-    # column 0 is what a slot holds, if that is finished; the others are its children
+    # column 0 is the hypothesis of a slot if it is finished, the others are its extensions
     pool = ranks.new_full((batch * size, 1 + ranks.shape[1]), -math.inf)
     pool[~live, 0], pool[live, 1:] = beams.ranks[~live], ranks
-    if rules.allows is not None:
-        _leave_out(pool, beams, tokens, rules, allows=rules.allows)
+    if rules.constraint is not None:
+        _prune(pool, beams, tokens, rules, constraint=rules.constraint)
     ranks, chosen = (best.flatten() for best in _best(pool.view(batch, -1), size))  # (S,)
     slots, columns = inputs * size + chosen // pool.shape[1], chosen % pool.shape[1]
     is_child = columns > 0
-    picked = (live.cumsum(0) - 1)[slots], columns - 1  # any child where none is chosen
+    picked = (live.cumsum(0) - 1)[slots], columns - 1  # an arbitrary extension where none is chosen
     added = tokens[picked]  # (S,)
     log_probs = torch.where(is_child, totals[picked], beams.log_probs[slots])
-    is_ended = (rules.is_stop[added] | (log_probs < rules.floor)) & (lengths > 0)
+    is_ended = (rules.is_eos[added] | (log_probs < rules.min_log_prob)) & (lengths > 0)
     finished = ~is_child | ranks.isneginf() | is_ended
     extended = _Beams(
         torch.cat([beams.tokens[slots], added[:, None]], 1),
         log_probs,
-        torch.where(is_child, chances[picked], beams.chances[slots]),
+        torch.where(is_child, probs[picked], beams.probs[slots]),
         ranks,
         torch.where(is_child, lengths, beams.lengths[slots]),
         finished,
@@ -196,58 +201,61 @@ def _extend(
     return extended, picked[0][~finished]
 
 
-def _leave_out(
-    pool: Tensor, beams: _Beams, tokens: Tensor, rules: _Rules, *, allows: Allows
+def _prune(
+    pool: Tensor, beams: _Beams, tokens: Tensor, rules: _Rules, *, constraint: Constraint
 ) -> None:
-    """Give what is not allowed no rank (S, 1 + C), as far down as K of an input are allowed."""
+    """Set the ranks (S, 1 + C) of extensions that violate the constraint to -inf, in place.
+
+    Checks the extensions of each input from the best one until K satisfy the constraint.
+    """
     batch, size = len(rules.forced), len(beams.ranks) // len(rules.forced)
     rows, starts = (~beams.finished).cumsum(0) - 1, (rules.forced >= 0).sum(1).tolist()
-    for own in range(batch):
-        ranked = pool[own * size : (own + 1) * size].flatten().sort(descending=True, stable=True)
-        found = 0
-        for rank, at in zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True):
-            if found == size or rank == -math.inf:
+    for b in range(batch):
+        ranked = pool[b * size : (b + 1) * size].flatten().sort(descending=True, stable=True)
+        valid = 0
+        for rank, index in zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True):
+            if valid == size or rank == -math.inf:
                 break
-            slot, column = own * size + at // pool.shape[1], at % pool.shape[1]
-            # what is finished or forced is not asked about
-            if column and beams.tokens.shape[1] >= starts[own]:
-                written = beams.tokens[slot, starts[own] :].tolist()
-                child = int(tokens[rows[slot], column - 1])
-                if not allows(own, [*written, child]):
+            slot, column = b * size + index // pool.shape[1], index % pool.shape[1]
+            # finished hypotheses were checked before, and forced tokens are not checked
+            if column and beams.tokens.shape[1] >= starts[b]:
+                continuation = beams.tokens[slot, starts[b] :].tolist()
+                token = int(tokens[rows[slot], column - 1])
+                if not constraint(b, [*continuation, token]):
                     pool[slot, column] = -math.inf
                     continue
-            found += 1
+            valid += 1
 
 
 def _best(values: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """The highest values of each row and their columns, in order; of equals the leftmost."""
-    found, columns = values.topk(min(size + 1, values.shape[1]))
-    least, columns = found[:, size - 1 : size], columns[:, :size]
-    if ((found[:, size:] == least) & ~least.isneginf()).any():
-        # equals on both sides of the cut, about which topk promises nothing
+    """Return the `size` highest values of each row and their columns; ties go to the left."""
+    best, columns = values.topk(min(size + 1, values.shape[1]))
+    least, columns = best[:, size - 1 : size], columns[:, :size]
+    if ((best[:, size:] == least) & ~least.isneginf()).any():
+        # a tie across the cut, where the order of topk is undefined
         above, level = values > least, values == least
-        kept = above | (level & (level.cumsum(1) <= size - above.sum(1, keepdim=True)))
-        columns = kept.nonzero()[:, 1].view(len(values), size)
+        is_best = above | (level & (level.cumsum(1) <= size - above.sum(1, keepdim=True)))
+        columns = is_best.nonzero()[:, 1].view(len(values), size)
     columns = columns.sort(1).values
-    found, order = values.gather(1, columns).sort(dim=1, descending=True, stable=True)
-    return found, columns.gather(1, order)
+    best, order = values.gather(1, columns).sort(dim=1, descending=True, stable=True)
+    return best, columns.gather(1, order)
 
 
 def _total(log_probs: Tensor) -> Tensor:
-    """The log-probability of all that is allowed (R, 1), a finite number even if nothing is."""
+    """Return the total log-probability of the allowed tokens (R, 1), finite even without any."""
     total = log_probs.double().logsumexp(1, keepdim=True)
     return total.clamp(min=torch.finfo(total.dtype).min)
 
 
 def _add_noise(log_probs: Tensor, *, generator: torch.Generator) -> Tensor:
-    """Log-probabilities with Gumbel noise: (R, W)."""
+    """Add Gumbel noise to log-probabilities (R, W)."""
     noise = torch.empty_like(log_probs, dtype=torch.float64).exponential_(generator=generator)
     return log_probs - noise.log_()
 
 
 def _truncate(noisy: Tensor, highest: Tensor) -> Tensor:
-    """Gumbels (R, C), best first, as they would be if the first were the highest (R, 1)."""
-    # Kool, van Hoof & Welling 2019, appendix B.3; it keeps the order, so C of W are enough
+    """Condition Gumbels (R, C), best first, on their maximum being `highest` (R, 1)."""
+    # Kool, van Hoof & Welling 2019, appendix B.3; the order is preserved, so C of W are enough
     below = noisy - noisy[:, :1].clamp(min=torch.finfo(noisy.dtype).min)
     near, far = (-below.expm1()).log(), (-below.exp()).log1p()  # log(1 - exp(below))
     shift = highest - noisy + torch.where(below > -math.log(2), near, far)
@@ -255,13 +263,14 @@ def _truncate(noisy: Tensor, highest: Tensor) -> Tensor:
 
 
 def _hypotheses(beams: _Beams, rules: _Rules) -> list[list[Hypothesis]]:
-    """The hypotheses of each input, without what was forced."""
+    """Return the hypotheses of each input, without the forced tokens."""
     size, starts = len(beams.ranks) // len(rules.forced), (rules.forced >= 0).sum(1).tolist()
     scores = beams.log_probs / rules.divisors[beams.lengths]
     fields = (beams.tokens, beams.lengths, beams.log_probs, scores)
     rows = list(zip(*(field.tolist() for field in fields), strict=True))
-    found: list[list[Hypothesis]] = [[] for _ in starts]
+    hypotheses: list[list[Hypothesis]] = [[] for _ in starts]
     for slot in (~beams.ranks.isneginf()).nonzero()[:, 0].tolist():
-        (tokens, length, *numbers), start = rows[slot], starts[slot // size]
-        found[slot // size].append(Hypothesis(tuple(tokens[start : start + length]), *numbers))
-    return found
+        (tokens, length, log_prob, score), start = rows[slot], starts[slot // size]
+        continuation = tuple(tokens[start : start + length])
+        hypotheses[slot // size].append(Hypothesis(continuation, log_prob, score))
+    return hypotheses

@@ -1,61 +1,33 @@
-"""What comes after a prefix: the next token, the rest of its line, and where they come from."""
+"""Prefixes of outputs: their tokens, the text to append, and their alignment with prototypes."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.data.tokenizer import detokenize
-from redraft.retrieval.prototype import Prototype
-
-
-@dataclass(frozen=True)
-class Completion:
-    """A next token and the text up to the end of the line; both empty where the output ends."""
-
-    token: str
-    text: str
-    log_prob: float  # of the token; -inf where it is not known
-    prototype: Prototype | None
-
-    @property
-    def probability(self) -> float | None:
-        """That of the token, if it is known."""
-        return None if self.log_prob == -math.inf else math.exp(self.log_prob)
-
-    def to_json(self) -> dict[str, Any]:
-        """The completion as a JSON object."""
-        return {
-            "token": self.token,
-            "text": self.text,
-            "log_prob": round(self.log_prob, 6),
-            "prototype": self.prototype.to_json() if self.prototype else None,
-        }
+from redraft.text.tokenizer import detokenize
 
 
 def readable_prefix(tokens: Sequence[str]) -> list[str]:
-    """The tokens of a prefix as they would stand in a whole output.
+    """Return the tokens of a prefix without a single space at the end.
 
-    A single space at its end is most often one that the next token brings along.
+    The tokenizer makes that space part of the next token in most outputs.
     """
     return list(tokens[:-1] if tokens and tokens[-1] == " " else tokens)
 
 
 def continuation(prefix: str, typed: Sequence[str], tokens: Sequence[str]) -> str:
-    """The text that the tokens add to what was typed."""
+    """Return the text that `tokens` append to `prefix`, whose own tokens are `typed`."""
     whole = detokenize([*typed, *tokens])
     if whole.startswith(prefix):
         return whole[len(prefix) :]
-    return detokenize(tokens)  # the typed space stays, though none belongs there
+    return detokenize(tokens)  # the prefix ends in a space that the tokens do not have
 
 
 def align(prefix: Sequence[str], output: Sequence[str]) -> int:
-    """Where an output goes on after a prefix: behind the longest run that ends the prefix.
+    """Return the index in `output` after the longest run of tokens that ends `prefix`.
 
-    Of runs of the same length that one is taken whose place is nearest to the prefix's own end.
+    Among runs of equal length, the one that ends closest to the length of the prefix wins.
     """
     best = (0, 0, 0)
     for end in range(len(output) + 1):
@@ -67,20 +39,20 @@ def align(prefix: Sequence[str], output: Sequence[str]) -> int:
 
 
 def align_each(tokens: Sequence[str], outputs: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """`align` of every beginning of the tokens, the empty one first, with each output: (T+1, K)."""
-    numbers: dict[str, int] = {}
+    """Align every prefix of `tokens`, from the empty one, with each of K outputs: (T + 1, K)."""
+    ids: dict[str, int] = {}
     lengths = np.array([len(output) for output in outputs], np.int64)
     words = np.full((len(outputs), int(lengths.max(initial=0))), -1)
     for row, output in enumerate(outputs):
-        words[row, : len(output)] = [numbers.setdefault(each, len(numbers)) for each in output]
+        words[row, : len(output)] = [ids.setdefault(word, len(ids)) for word in output]
     ends = np.arange(words.shape[1] + 1)
     runs = np.zeros((len(outputs), len(ends)), np.int64)
     aligned = [np.zeros(len(outputs), np.int64)]
-    for read, token in enumerate(tokens, start=1):
-        # a run that ends here is one longer than the run that ended a word before
-        runs[:, 1:] = np.where(words == numbers.get(token, -2), runs[:, :-1] + 1, 0)
-        nearness = 2 * -np.abs(ends - read) + (ends > read)
+    for length, token in enumerate(tokens, start=1):
+        # a run that ends here extends the run that ended one word before
+        runs[:, 1:] = np.where(words == ids.get(token, -2), runs[:, :-1] + 1, 0)
+        nearness = 2 * -np.abs(ends - length) + (ends > length)
         best = (runs * 4 * (len(tokens) + len(ends)) + nearness).argmax(1)
         has_run = runs[np.arange(len(outputs)), best] > 0
-        aligned.append(np.where(has_run, best, np.minimum(read, lengths)))
+        aligned.append(np.where(has_run, best, np.minimum(length, lengths)))
     return np.stack(aligned)

@@ -1,6 +1,7 @@
-"""How often an answer like this one is exactly right: a curve fitted on held-out answers.
+"""Calibrated confidence: the probability that an answer is an exact match.
 
-Knows four numbers of an answer and whether it was right; knows no text, no editor and no network.
+A logistic regression (Platt scaling) on four features of held-out answers. Knows no text, no editor
+and no network.
 """
 
 import json
@@ -13,25 +14,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from redraft.errors import ModelError
+from redraft.storage.checks import read_json
 
 FEATURES = ("log_prob", "log_prob_per_token", "log_length", "nearness")
-"""What is known of an answer before anyone checks it, in the order of `features_of`."""
+"""The names of the features, in the order of `features_of`."""
 
 PENALTY = 1.0
-"""On half the squared weights of the standardised features; the bias goes free."""
+"""The L2 penalty on half the squared weights of standardised features; the bias is free."""
 
 FOLDS = 5
+"""The folds of cross-fitting."""
 
 _LARGEST_LOGIT = 30.0
-"""Beyond it a confidence would round to 0 or 1."""
+"""Logits are clipped here, before a confidence would round to 0 or 1."""
+
+_LARGEST = 1e12
+"""The limit of the numbers in a saved curve, so that predictions cannot overflow."""
+
+_MISTYPED = (ValueError, TypeError, AttributeError)
 
 _ENTRIES = ("mean", "scale", "weight")
 
 
 def features_of(log_prob: float, length: int, distance: float | None) -> list[float]:
-    """The features of an answer of so many tokens; its prototype's distance, if it has one.
+    """Return the features of an answer of `length` tokens, in the order of `FEATURES`.
 
-    Nearness is 1 / (1 + distance): no prototype is the same as one infinitely far away.
+    `distance` is its prototype's; nearness is 1 / (1 + distance), and 0 without a prototype.
     """
     tokens = max(length, 1)
     nearness = 0.0 if distance is None else 1 / (1 + distance)
@@ -40,7 +48,7 @@ def features_of(log_prob: float, length: int, distance: float | None) -> list[fl
 
 @dataclass(frozen=True)
 class Curve:
-    """A logistic curve over standardised features: one mean, scale and weight a feature."""
+    """A logistic curve over standardised features, with a mean, scale and weight per feature."""
 
     means: tuple[float, ...]
     scales: tuple[float, ...]
@@ -49,11 +57,11 @@ class Curve:
 
     @classmethod
     def fit(cls, features: NDArray[np.float64], is_right: NDArray[np.bool_]) -> "Curve":
-        """The curve of highest penalised likelihood, towards Platt's smoothed targets."""
+        """Fit the curve to Platt's smoothed targets by penalised maximum likelihood."""
         if not len(features):
             return cls((0.0,) * len(FEATURES), (1.0,) * len(FEATURES), (0.0,) * len(FEATURES), 0.0)
         means, scales = features.mean(axis=0), features.std(axis=0)
-        # what did not vary has no say, however much it may vary later
+        # a feature that is constant here gets no weight, though it may vary later
         varies = scales > 1e-9 * np.abs(features).max(axis=0)
         scales = np.where(varies, scales, 1.0)
         standardised = np.where(varies, (features - means) / scales, 0.0)
@@ -61,21 +69,21 @@ class Curve:
         return cls(tuple(means.tolist()), tuple(scales.tolist()), tuple(weights), bias)
 
     def of(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The confidence of each row (N,)."""
+        """Return the confidence of each row (N,)."""
         standardised = (features - np.array(self.means)) / np.array(self.scales)
         return _logistic(standardised @ np.array(self.weights) + self.bias)
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """A logistic curve over an answer's likelihood, length and distance, and what it was fitted on.
+    """A curve over an answer's likelihood, length and distance, and its cross-fitted predictions.
 
-    A weight may have any sign, that of the likelihood too: features that go together share what
-    they say, so the weights are to be read together, not one by one.
+    The features are correlated: interpret their weights together. Even the weight of the likelihood
+    may be negative.
 
-    `held_out` has a pair for each answer that it was fitted on, in their order: a confidence by a
-    curve that did not see this answer, and whether it was right. Thresholds are read from them,
-    so that no answer helps to judge itself.
+    `held_out` has a pair per fitted answer, in order: its confidence by a curve that was fitted
+    without it, and whether it was right. Thresholds come from these pairs, so that they are not
+    biased by overfitting.
     """
 
     curve: Curve
@@ -83,9 +91,9 @@ class Confidence:
 
     @classmethod
     def fit(cls, features: ArrayLike, is_right: ArrayLike) -> "Confidence":
-        """The confidence that held-out answers (N, F) teach, with which of them were right (N,).
+        """Fit on the features (N, F) of held-out answers and on which of them were right (N,).
 
-        With all right or none, it is Laplace's (r + 1) / (n + 2) for every answer.
+        If all or none are right, every confidence is Laplace's estimate (r + 1) / (n + 2).
         """
         rows, right = _matrix(features), np.asarray(is_right, np.bool_)
         if not len(rows) or right.shape != (len(rows),):
@@ -94,13 +102,14 @@ class Confidence:
         return cls(Curve.fit(rows, right), tuple(pairs))
 
     def of(self, features: ArrayLike) -> NDArray[np.float64]:
-        """The confidence of each row of features (N,), above 0 and below 1."""
+        """Return the confidence (N,) of each row of features, above 0 and below 1."""
         return self.curve.of(_matrix(features))
 
     def threshold(self, precision: float) -> float | None:
-        """The lowest confidence from which on the held-out answers reach a precision, if any.
+        """Return the lowest confidence threshold at which held-out answers reach `precision`.
 
-        Where it is high, few answers may speak for it: those of `held_out` at or above it.
+        Returns None if there is none. A high threshold may rest on few answers: count those in
+        `held_out` at or above it.
         """
         if not 0 <= precision <= 1:
             raise ValueError(f"a precision is between 0 and 1, not {precision}")
@@ -108,7 +117,7 @@ class Confidence:
         order = np.argsort(-confidences, kind="stable")
         ranked = confidences[order]
         precisions = np.cumsum(is_right[order]) / np.arange(1, len(ranked) + 1)
-        # equal confidences are taken all or none
+        # a threshold cannot separate equal confidences
         is_last = np.append(ranked[1:] != ranked[:-1], True)
         reaching = np.flatnonzero(is_last & (precisions >= precision))
         return float(ranked[reaching[-1]]) if len(reaching) else None
@@ -128,12 +137,12 @@ class Confidence:
 
     @classmethod
     def load(cls, path: Path) -> "Confidence":
-        """The confidence that was saved, checked."""
+        """Load and validate the file that `save` wrote."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = read_json(path)
             names = tuple(values["features"])
             confidence = cls(_read_curve(values), _read_pairs(values["held_out"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ModelError, OSError, LookupError, ArithmeticError, *_MISTYPED) as error:
             raise ModelError(
                 f"{path}: no confidence can be read from it; copy or fit the model again"
             ) from error
@@ -146,43 +155,44 @@ class Confidence:
 
 
 def smoothed_targets(is_right: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Platt's targets: a right answer counts as nearly 1, the nearer the more there are."""
+    """Return Platt's targets, which approach 1 and 0 as the number of answers grows."""
     right = int(is_right.sum())
     wrong = len(is_right) - right
     return np.where(is_right, (right + 1) / (right + 2), 1 / (wrong + 2))
 
 
 def _newton(rows: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bias and weights at the one maximum of the penalised likelihood."""
+    """Maximise the penalised likelihood by Newton's method; return the bias and the weights."""
     design = np.column_stack([np.ones(len(rows)), rows])  # (N, 1 + F)
     penalty = np.append(0.0, np.full(rows.shape[1], PENALTY))
     rate = targets.mean()
-    found = np.append(math.log(rate / (1 - rate)), np.zeros(rows.shape[1]))
+    solution = np.append(math.log(rate / (1 - rate)), np.zeros(rows.shape[1]))
 
     def loss(values: NDArray[np.float64]) -> float:
         logits = design @ values
         return float((np.logaddexp(0, logits) - targets * logits).sum() + penalty @ values**2 / 2)
 
     for _ in range(100):
-        chances = _logistic(design @ found)
-        gradient = design.T @ (chances - targets) + penalty * found
-        curvature = (design.T * (chances * (1 - chances))) @ design + np.diag(penalty)
+        probs = _logistic(design @ solution)
+        gradient = design.T @ (probs - targets) + penalty * solution
+        curvature = (design.T * (probs * (1 - probs))) @ design + np.diag(penalty)
         step = np.linalg.solve(curvature, gradient)
         gain, size = float(gradient @ step), 1.0
-        # far from the maximum a full step can lead away from it
-        while size > 1e-6 and loss(found - size * step) > loss(found) + 1e-12 * len(rows):
+        # backtrack: far from the maximum a full Newton step can overshoot
+        limit = loss(solution) + 1e-12 * len(rows)
+        while size > 1e-6 and loss(solution - size * step) > limit:
             size /= 2
-        found = found - size * step
+        solution = solution - size * step
         if gain < 1e-14 * len(rows):
             break
-    return found
+    return solution
 
 
 def _cross_fitted(
     features: NDArray[np.float64], is_right: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """A confidence for each row by a curve fitted without it and its fold."""
-    # dealt out by rank, the folds are alike, and the order of the rows does not matter
+    """Return the confidence of each row by a curve that was fitted without its fold."""
+    # assigned by rank: folds are stratified and independent of the order of the rows
     folds = np.empty(len(features), np.int64)
     folds[np.lexsort([*features.T, is_right])] = np.arange(len(features)) % FOLDS
     confidences = np.empty(len(features))
@@ -193,8 +203,8 @@ def _cross_fitted(
 
 
 def _logistic(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    chances: NDArray[np.float64] = 1 / (1 + np.exp(-logits.clip(-_LARGEST_LOGIT, _LARGEST_LOGIT)))
-    return chances
+    probs: NDArray[np.float64] = 1 / (1 + np.exp(-logits.clip(-_LARGEST_LOGIT, _LARGEST_LOGIT)))
+    return probs
 
 
 def _matrix(features: ArrayLike) -> NDArray[np.float64]:
@@ -212,13 +222,14 @@ def _read_curve(values: dict[str, Any]) -> Curve:
         for entry in _ENTRIES
     )
     curve = Curve(means, scales, weights, float(values["bias"]))
-    if not all(map(math.isfinite, (*means, *scales, *weights, curve.bias))) or min(scales) <= 0:
+    numbers = (*means, *scales, *weights, curve.bias)
+    if not all(abs(number) <= _LARGEST for number in numbers) or min(scales) < 1 / _LARGEST:
         raise ValueError("a number of the curve is out of range")
     return curve
 
 
 def _read_pairs(values: dict[str, Any]) -> tuple[tuple[float, bool], ...]:
     pairs = tuple(zip(map(float, values["confidence"]), values["is_right"], strict=True))
-    if not pairs or not all(0 < each < 1 and isinstance(right, bool) for each, right in pairs):
+    if not pairs or not all(0 < value < 1 and isinstance(right, bool) for value, right in pairs):
         raise ValueError("a held-out answer is out of range")
     return pairs

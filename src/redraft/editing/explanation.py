@@ -1,4 +1,4 @@
-"""Why an output came out: the prototype that it was made from, and the origin of each token."""
+"""Attribution: the prototype that an output was edited from, and the origin of each token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,122 +7,113 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from redraft.data.edit_numbers import EditNumbering
-from redraft.data.tokenizer import spell
-from redraft.data.vocabulary import END_NUMBER, START_NUMBER
 from redraft.editing.beam_search import Hypothesis
-from redraft.editing.candidate import Candidate
 from redraft.editing.confidence import features_of
-from redraft.editing.provenance import Origin, TracedToken
-from redraft.editing.question import Question
-from redraft.editing.remembering import trace
+from redraft.editing.editor_input import EditorInput
 from redraft.models.ngram_cache import evidence_of
-from redraft.models.state_cache import Remembered
-from redraft.retrieval.prototype import Prototype
+from redraft.text.edit_encoder import EditEncoder
+from redraft.text.tokenizer import spell
+from redraft.text.vocabulary import BOS_ID, EOS_ID
+from redraft.types import Candidate, Origin, Prototype, TracedToken
 
 if TYPE_CHECKING:
-    from redraft.editing.neural_editor import NeuralEditor
+    from redraft.editing.neural import NeuralEditor
 
-Found = tuple[Question, Sequence[Hypothesis]]
+SearchResult = tuple[EditorInput, Sequence[Hypothesis]]
 
-_LEAST_LIKELY = -100.0
+_MIN_LOG_PROB = -100.0
 
 
 @dataclass(frozen=True)
-class _Made:
-    """How an output came about."""
+class _Attribution:
+    """The best group of prototypes for an output, and the origins of its tokens."""
 
-    best: int  # the group that made it likeliest
-    chances: Tensor  # (T, O), logs: written, copied from each source, remembered, looked up
-    remembered: Tensor  # (T, N), the chance that a token came by each remembered example
+    best: int  # the group with the highest joint probability
+    log_probs: Tensor  # (T, O) of the origins: generated, copied from each source, n-gram cache
 
 
-def explain(
-    editor: "NeuralEditor", found: Sequence[Found], remembered: Remembered
-) -> list[list[Candidate]]:
-    """Candidates of what was found for each question, no two with the same output."""
-    has_any = any(hypotheses for _, hypotheses in found)
-    made = iter(_made(editor, found, remembered) if has_any else [])
+def explain(editor: "NeuralEditor", results: Sequence[SearchResult]) -> list[list[Candidate]]:
+    """Turn the hypotheses of each input into candidates with distinct outputs and provenance."""
+    pairs = [
+        (editor_input, hypothesis)
+        for editor_input, hypotheses in results
+        for hypothesis in hypotheses
+    ]
+    attributions = iter(_attribute(editor, pairs) if pairs else [])
     answers = []
-    for question, hypotheses in found:
+    for editor_input, hypotheses in results:
         candidates: dict[str, Candidate] = {}
         for hypothesis in hypotheses:
-            candidate = _candidate(editor, question, hypothesis, next(made))
+            candidate = _candidate(editor, editor_input, hypothesis, next(attributions))
             candidates.setdefault(candidate.output, candidate)
         answers.append(list(candidates.values()))
     return answers
 
 
-def _made(editor: "NeuralEditor", found: Sequence[Found], remembered: Remembered) -> list[_Made]:
-    """How each output of each question came about."""
-    pairs = [(question, each) for question, hypotheses in found for each in hypotheses]
-    owners = [row for row, (_, hypotheses) in enumerate(found) for _ in hypotheses]
-    of_pairs = remembered.select(torch.tensor(owners, device=remembered.ids.device))
+def _attribute(
+    editor: "NeuralEditor", pairs: Sequence[tuple[EditorInput, Hypothesis]]
+) -> list[_Attribution]:
+    """Attribute each output, given its editor input, by teacher forcing."""
     rows = [
-        replace(edit, target=[START_NUMBER, *hypothesis.tokens])
-        for question, hypothesis in pairs
-        for edit in question.edits
+        replace(edit, target=[BOS_ID, *hypothesis.tokens])
+        for editor_input, hypothesis in pairs
+        for edit in editor_input.edits
     ]
     batch = editor.batch(rows)
-    repeated = [row for row, (question, _) in enumerate(pairs) for _ in question.edits]
-    of_rows = of_pairs.select(torch.tensor(repeated, device=remembered.ids.device))
-    traced = trace(editor, batch, of_rows)
-    # of what is not remembered
-    edited = editor.network.origins(batch) + (-traced.share[:, :, None]).log1p()  # (rows, T, 1+R)
-    chances = torch.cat([edited, traced.chances.sum(2, keepdim=True).log()], 2)
-    # a word that no group has, only the cache: beside it the other words must still count
-    likely = chances.logsumexp(2).clamp(min=_LEAST_LIKELY)
-    likelihoods = (likely * batch.target.mask[:, 1:]).sum(1).tolist()
-    looked_up, share = _looked_up(editor, pairs, of_pairs)
-    made, at = [], 0
-    for row, (question, _) in enumerate(pairs):
-        weights = question.log_weights
-        joint = [likelihoods[at + each] + weight for each, weight in enumerate(weights)]
+    log_probs = editor.network.origins(batch)  # (rows, T, 1+R)
+    # clamped: a word that only the cache predicts must not outweigh all others
+    token_log_probs = log_probs.logsumexp(2).clamp(min=_MIN_LOG_PROB)
+    log_likelihoods = (token_log_probs * batch.target.mask[:, 1:]).sum(1).tolist()
+    cache_log_probs, gates = _attribute_to_cache(editor, pairs)
+    attributions, start = [], 0
+    for row, (editor_input, _) in enumerate(pairs):
+        weights = editor_input.log_weights
+        joint = [log_likelihoods[start + i] + weight for i, weight in enumerate(weights)]
         best = joint.index(max(joint))
-        cached = share[row, : chances.shape[1], None]
-        others = chances[at + best] + (-cached).log1p()
-        lookups = looked_up[row, : len(cached), None]
-        by_example = traced.chances[at + best] * (1 - cached)
-        made.append(_Made(best, torch.cat([others, lookups], 1), by_example))
-        at += len(weights)
-    return made
+        gate = gates[row, : log_probs.shape[1], None]
+        edited = log_probs[start + best] + (-gate).log1p()
+        cached = cache_log_probs[row, : len(gate), None]
+        attributions.append(_Attribution(best, torch.cat([edited, cached], 1)))
+        start += len(weights)
+    return attributions
 
 
-def _looked_up(
-    editor: "NeuralEditor",
-    pairs: Sequence[tuple[Question, Hypothesis]],
-    remembered: Remembered,
+def _attribute_to_cache(
+    editor: "NeuralEditor", pairs: Sequence[tuple[EditorInput, Hypothesis]]
 ) -> tuple[Tensor, Tensor]:
-    """The log of the chance that each token was looked up, and the cache's share: (rows, T)."""
+    """Return the log-probability of each token by the n-gram cache, and its gate: (rows, T)."""
     rows = [
-        replace(question.edits[0], target=[START_NUMBER, *hypothesis.tokens])
-        for question, hypothesis in pairs
+        replace(editor_input.edits[0], target=[BOS_ID, *hypothesis.tokens])
+        for editor_input, hypothesis in pairs
     ]
     target = editor.batch(rows).target.ids
     if editor.cache is None:
-        share = torch.zeros(target[:, 1:].shape, device=target.device)
-        return share.log(), share
-    walk, state = editor.start_walk([question for question, _ in pairs], remembered)
-    chances, shares = [], []
-    for at, (expected, cache) in enumerate(walk.follow(state, target[:, :-1])):
-        foreseen = editor.cache(cache, expected.shape[1])
-        share = editor.cache.share(foreseen, evidence_of(expected, foreseen))
-        chances.append(foreseen.chances.gather(1, target[:, at + 1 : at + 2])[:, 0] * share)
-        shares.append(share)
-    return torch.stack(chances, 1).log(), torch.stack(shares, 1)
+        closed = torch.zeros(target[:, 1:].shape, device=target.device)
+        return closed.log(), closed
+    next_tokens, state = editor.start_decoding([editor_input for editor_input, _ in pairs])
+    probs, gates = [], []
+    for t, (expected, cache) in enumerate(next_tokens.follow(state, target[:, :-1])):
+        predicted = editor.cache(cache, expected.shape[1])
+        gate = editor.cache.share(predicted, evidence_of(expected, predicted))
+        probs.append(predicted.probs.gather(1, target[:, t + 1 : t + 2])[:, 0] * gate)
+        gates.append(gate)
+    return torch.stack(probs, 1).log(), torch.stack(gates, 1)
 
 
 def _candidate(
-    editor: "NeuralEditor", question: Question, hypothesis: Hypothesis, made: _Made
+    editor: "NeuralEditor",
+    editor_input: EditorInput,
+    hypothesis: Hypothesis,
+    attribution: _Attribution,
 ) -> Candidate:
-    numbers = [each for each in hypothesis.tokens if each != END_NUMBER]
-    texts = spell(editor.numbering.words(numbers, question.unknown))
-    names = _names(editor.numbering)
-    origins = made.chances[: len(texts)].argmax(1).tolist()
+    ids = [token_id for token_id in hypothesis.tokens if token_id != EOS_ID]
+    texts = spell(editor.encoding.words(ids, editor_input.oovs))
+    names = _origins(editor.encoding)
+    origins = attribution.log_probs[: len(texts)].argmax(1).tolist()
     candidate = Candidate(
         "".join(texts),
         hypothesis.score,
-        _prototype(editor.numbering, question, made, len(texts)),
+        _prototype(editor.encoding, editor_input, attribution, len(texts)),
         log_prob=hypothesis.log_prob,
         provenance=tuple(
             TracedToken(text, names[origin]) for text, origin in zip(texts, origins, strict=True)
@@ -134,33 +125,36 @@ def _candidate(
     return replace(candidate, confidence=float(confidence))
 
 
-def _names(numbering: EditNumbering) -> list[Origin]:
-    """What each origin is called; what is remembered or looked up stands in a retrieved example."""
-    roles = range(numbering.roles)
-    copied = ["input" if numbering.prototype_of(role) is None else "prototype" for role in roles]
-    return ["generated", *copied, "prototype", "prototype"]  # type: ignore[list-item]
+def _origins(encoding: EditEncoder) -> list[Origin]:
+    """Return the origin for each column of an attribution; the cache counts as a prototype."""
+    source_ids = range(encoding.source_ids)
+    copied = [
+        "input" if encoding.prototype_of(source_id) is None else "prototype"
+        for source_id in source_ids
+    ]
+    return ["generated", *copied, "prototype"]  # type: ignore[list-item]
 
 
 def _prototype(
-    numbering: EditNumbering, question: Question, made: _Made, length: int
+    encoding: EditEncoder, editor_input: EditorInput, attribution: _Attribution, length: int
 ) -> Prototype | None:
-    """The one that most tokens came from: of the best group, or remembered."""
-    group = question.groups[made.best]
-    sources = [*group, *question.remembered]
-    if not sources:
-        return next(iter(question.cached), None)
-    amounts: dict[str, float] = {each.example.identity: 0.0 for each in sources}
-    for role, amount in enumerate(made.chances[:length, 1:-2].exp().sum(0).tolist()):
-        owner = numbering.prototype_of(role)
-        if owner is not None and owner < len(group):
-            amounts[group[owner].example.identity] += amount
-    given = made.remembered[:length].sum(0).tolist()
-    for source, amount in zip(question.remembered, given, strict=False):  # others may have more
-        amounts[source.example.identity] += amount
-    return max(sources, key=lambda each: amounts[each.example.identity])
+    """Return the prototype in the best group that most tokens were copied from.
+
+    For an editor that reads no prototypes, return the nearest cached one, if any.
+    """
+    group = editor_input.groups[attribution.best]
+    if not group:
+        return next(iter(editor_input.cached), None)
+    counts = [0.0] * len(group)  # expected numbers of copied tokens
+    copied = attribution.log_probs[:length, 1:-1].exp().sum(0).tolist()
+    for source_id, count in enumerate(copied):
+        prototype = encoding.prototype_of(source_id)
+        if prototype is not None and prototype < len(group):
+            counts[prototype] += count
+    return group[counts.index(max(counts))]
 
 
 def features_of_candidate(candidate: Candidate) -> list[float]:
-    """What a confidence is read from."""
+    """Return the features of `candidate` that its confidence is computed from."""
     distance = candidate.prototype.distance if candidate.prototype else None
     return features_of(candidate.log_prob or 0.0, len(candidate.provenance) + 1, distance)

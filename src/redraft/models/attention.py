@@ -1,4 +1,4 @@
-"""Attention with several heads, whose keys and values are projected once and can be kept."""
+"""Multi-head attention with keys and values that are projected once and can be cached."""
 
 import math
 from dataclasses import dataclass
@@ -10,47 +10,46 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Attended:
-    """Projected keys and values of what is attended to."""
+    """Projected keys and values of an attended sequence."""
 
     keys: Tensor  # (B, H, S, D/H)
     values: Tensor  # (B, H, S, D/H)
 
-    def select(self, rows: Tensor) -> "Attended":
-        """Those of some rows."""
+    def reorder(self, rows: Tensor) -> "Attended":
+        """Select `rows` of the batch, which may repeat."""
         return Attended(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
     def join(self, *later: "Attended") -> "Attended":
-        """These, and later ones after them."""
-        keys = torch.cat([self.keys, *(each.keys for each in later)], dim=2)
-        return Attended(keys, torch.cat([self.values, *(each.values for each in later)], dim=2))
+        """Append the keys and values of later positions."""
+        parts = (self, *later)
+        keys = torch.cat([part.keys for part in parts], dim=2)
+        return Attended(keys, torch.cat([part.values for part in parts], dim=2))
 
 
-def rotate(vectors: Tensor, places: Tensor | None) -> Tensor:
-    """Vectors (B, H, T, D) turned in their planes by angles that grow with the place.
+def rotate(vectors: Tensor, positions: Tensor | None) -> Tensor:
+    """Apply rotary position embeddings (Su et al. 2021) to `vectors` (B, H, T, D).
 
-    Places are (T,), or (B, T) where each row has its own.
-
-    The product of two turned vectors depends on how far apart their places are, and on nothing
-    else of them (Su et al. 2021): what stands a few tokens back looks alike everywhere.
+    `positions` are (T,), or (B, T) if they differ between rows; None returns `vectors` unchanged.
+    The product of two rotated vectors depends only on the distance of their positions.
     """
-    if places is None:
+    if positions is None:
         return vectors
     half = vectors.shape[3] // 2
     steps = torch.arange(half, device=vectors.device) / half
-    angles = places.to(vectors.device)[..., None] * torch.exp(-math.log(_SLOWEST) * steps)
-    if places.dim() == 2:
+    angles = positions.to(vectors.device)[..., None] * torch.exp(-math.log(_BASE) * steps)
+    if positions.dim() == 2:
         angles = angles[:, None]  # the same for all heads
     cosine, sine = angles.cos(), angles.sin()  # (T, D/2) or (B, 1, T, D/2)
     left, right = vectors[..., :half], vectors[..., half:]
     return torch.cat([left * cosine - right * sine, right * cosine + left * sine], dim=3)
 
 
-_SLOWEST = 1_000.0
-"""Tokens for a radian in the slowest plane."""
+_BASE = 1_000.0
+"""Base of the rotary frequencies: the slowest plane turns one radian in this many tokens."""
 
 
 class Attention(nn.Module):
-    """Scaled dot products of states with a memory."""
+    """Scaled dot-product attention of states over a memory."""
 
     def __init__(self, width: int, memory_width: int, *, heads: int) -> None:
         super().__init__()
@@ -59,29 +58,29 @@ class Attention(nn.Module):
         self.key_value = nn.Linear(memory_width, 2 * width)
         self.out = nn.Linear(width, width)
 
-    def project(self, memory: Tensor, places: Tensor | None = None) -> Attended:
-        """Keys and values of a memory (B, S, M), the keys turned by their places."""
+    def project(self, memory: Tensor, positions: Tensor | None = None) -> Attended:
+        """Project a memory (B, S, M) to keys and values; keys are rotated by `positions`."""
         keys, values = self.key_value(memory).chunk(2, dim=2)
-        return Attended(rotate(self._split(keys), places), self._split(values))
+        return Attended(rotate(self._split(keys), positions), self._split(values))
 
     def forward(
         self,
         states: Tensor,
         attended: Attended,
         mask: Tensor | None,
-        places: Tensor | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
-        """What each state (B, T, D) gathers; the mask broadcasts to (B, H, T, S).
+        """Return the attention output of each state (B, T, D); `mask` broadcasts to (B, H, T, S).
 
-        Where keys were turned by their places, the queries must be turned by theirs.
+        If the keys were rotated, pass the `positions` of the queries.
         """
-        queries = rotate(self._split(self.query(states)), places)
-        gathered = functional.scaled_dot_product_attention(
+        queries = rotate(self._split(self.query(states)), positions)
+        context = functional.scaled_dot_product_attention(
             queries, attended.keys, attended.values, attn_mask=mask
         )
         rows, length, width = states.shape
-        read: Tensor = self.out(gathered.transpose(1, 2).reshape(rows, length, width))
-        return read
+        output: Tensor = self.out(context.transpose(1, 2).reshape(rows, length, width))
+        return output
 
     def _split(self, values: Tensor) -> Tensor:
         rows, length, width = values.shape  # to (B, H, T, D/H)

@@ -1,7 +1,7 @@
-"""Copying: scores of the places of a memory, in one softmax with the words of the vocabulary.
+"""Copy mechanisms: logits over memory positions, which share one softmax with the vocabulary.
 
-A token's copy slot tells tokens apart that the vocabulary does not: each embedded token is
-[word ; slot]. What a slot stands for is the way of copying's own matter.
+Each token is embedded as [word ; slot]. The slot embedding tells apart tokens that have the same id
+in the vocabulary, such as OOVs; each copy mechanism defines its own slots.
 """
 
 import math
@@ -14,64 +14,64 @@ from torch import Tensor, nn
 from redraft.models.memory import Memory, Sources
 
 NEVER = -1e9
-"""The log of no chance at all; finite, so that its gradient is 0 and not undefined."""
+"""Log-probability of impossible events; finite, so that its gradient is 0 and not NaN."""
 
 
 class Copying(nn.Module, ABC):
-    """Scores of copying from each place, and the slots that tokens are embedded with."""
+    """Logits of copying from each memory position, and the slot ids of tokens."""
 
     def __init__(self, slots: int) -> None:
         super().__init__()
-        self.slots = slots  # besides slot 0, that of a token without one
+        self.slots = slots  # excluding slot 0, which means "no slot"
 
     @abstractmethod
     def slots_of(self, ids: Tensor, sources: Sources) -> Tensor:
-        """The slot of each token: (B, T)."""
+        """Return the slot id of each token: (B, T)."""
 
     @abstractmethod
     def prepare(self, memory: Memory) -> Tensor:
-        """What is computed once of a memory: (B, S, …)."""
+        """Return the part that is computed once per memory: (B, S, …)."""
 
     @abstractmethod
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """The score of each place in each state, whether it can be copied or not: (B, T, S)."""
+        """Return the copy logit of each position for each state, before masking: (B, T, S)."""
 
 
 class PositionalCopying(Copying):
-    """The paper's: a copy token for every position, its score read from the state alone."""
+    """The paper's copying: a copy token per position, scored from the decoder state alone."""
 
     def __init__(self, limits: Sequence[int], width: int) -> None:
         super().__init__(sum(limits))
-        self.limits = list(limits)  # how many positions of each source have a copy token
+        self.limits = list(limits)  # positions per source that have a copy token
         self.score = nn.Linear(width, self.slots)
 
     def slots_of(self, ids: Tensor, sources: Sources) -> Tensor:
-        """The first position at which the token stands among those that can be copied."""
-        numbers = self._numbers(sources)
-        found = (ids[:, :, None] == sources.ids[:, None]) & (numbers > 0)[:, None]  # (B, T, S)
-        first = found.to(torch.uint8).argmax(2)  # 0 also where nothing was found
-        return torch.where(found.any(2), numbers.gather(1, first), 0)
+        """Return the copy token of the first copyable position that holds each token."""
+        copy_ids = self._copy_ids(sources)
+        matches = (ids[:, :, None] == sources.ids[:, None]) & (copy_ids > 0)[:, None]  # (B, T, S)
+        first = matches.to(torch.uint8).argmax(2)  # 0 also where nothing matches
+        return torch.where(matches.any(2), copy_ids.gather(1, first), 0)
 
-    def _numbers(self, sources: Sources) -> Tensor:
-        """The number of each place's copy token, from 1; 0 where there is none: (B, S)."""
+    def _copy_ids(self, sources: Sources) -> Tensor:
+        """Return the copy token of each position, counted from 1; 0 means none: (B, S)."""
         limits = torch.tensor(self.limits, device=sources.ids.device)
-        before = limits.cumsum(0) - limits  # copy tokens of the sources before each
-        has_number = sources.copyable & (sources.places < limits[sources.roles])
-        return torch.where(has_number, sources.places + before[sources.roles] + 1, 0)
+        offsets = limits.cumsum(0) - limits
+        has_id = sources.copyable & (sources.positions < limits[sources.source_ids])
+        return torch.where(has_id, sources.positions + offsets[sources.source_ids] + 1, 0)
 
     def prepare(self, memory: Memory) -> Tensor:
-        """The number of each place's copy token."""
-        return self._numbers(memory.sources)
+        """Return the copy token of each position."""
+        return self._copy_ids(memory.sources)
 
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """The score of the place's copy token."""
-        numbers = prepared[:, None].expand(-1, states.shape[1], -1)
-        scores: Tensor = self.score(states).gather(2, (numbers - 1).clamp(min=0))
-        return scores.masked_fill(numbers == 0, NEVER)
+        """Look up the logit of each position's copy token."""
+        copy_ids = prepared[:, None].expand(-1, states.shape[1], -1)
+        scores: Tensor = self.score(states).gather(2, (copy_ids - 1).clamp(min=0))
+        return scores.masked_fill(copy_ids == 0, NEVER)
 
 
 class PointerCopying(Copying):
-    """A pointer: the score is how well the state matches the memory at the place."""
+    """A pointer network: the logit is the match of the decoder state and the memory state."""
 
     def __init__(self, slots: int, width: int, memory_width: int, *, known: int) -> None:
         super().__init__(slots)
@@ -80,34 +80,34 @@ class PointerCopying(Copying):
         self.key = nn.Linear(memory_width, width, bias=False)
 
     def slots_of(self, ids: Tensor, sources: Sources) -> Tensor:  # noqa: ARG002
-        """The number of an unknown word; known words need none, and many share what there are."""
+        """Return the slot of each OOV, modulo the number of slots; known words have none."""
         return torch.where(ids < self.known, 0, (ids - self.known) % self.slots + 1)
 
     def prepare(self, memory: Memory) -> Tensor:
-        """The keys of all places."""
+        """Return the keys of all positions."""
         keys: Tensor = self.key(memory.states)
         return keys
 
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """The scaled product of query and key."""
+        """Return the scaled product of query and key."""
         scores: Tensor = self.query(states) @ prepared.transpose(1, 2)
         return scores / math.sqrt(prepared.shape[2])
 
 
 class NoCopying(Copying):
-    """Every word is written from the vocabulary."""
+    """No copying: every token is generated from the vocabulary."""
 
     def __init__(self) -> None:
         super().__init__(0)
 
     def slots_of(self, ids: Tensor, sources: Sources) -> Tensor:  # noqa: ARG002
-        """No slot."""
+        """Return 0 for every token."""
         return torch.zeros_like(ids)
 
     def prepare(self, memory: Memory) -> Tensor:
-        """Nothing but the places."""
+        """Return the source ids, of which only the shape is used."""
         return memory.sources.ids
 
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """No place can be copied from."""
+        """Return logits that exclude every position."""
         return states.new_full((*states.shape[:2], prepared.shape[1]), NEVER)

@@ -1,21 +1,21 @@
-"""Dropout whose randomness is an argument."""
+"""Dropout with an explicit random generator."""
 
 import torch
 from torch import Tensor
 
 
 def dropout(values: Tensor, rate: float, *, generator: torch.Generator | None) -> Tensor:
-    """Values with a share of them zeroed, the rest scaled up; unchanged without a generator."""
+    """Apply dropout to `values`; without a generator, as in evaluation, return them unchanged."""
     if generator is None or rate == 0:
         return values
-    kept = torch.rand(values.shape, generator=generator, device=values.device) >= rate
-    return values * kept / (1 - rate)
+    mask = torch.rand(values.shape, generator=generator, device=values.device) >= rate
+    return values * mask / (1 - rate)
 
 
 def drop_tokens(
     ids: Tensor, rate: float, *, unknown: int, generator: torch.Generator | None
 ) -> Tensor:
-    """Token numbers with a share of the real ones replaced by the unknown token's."""
+    """Word dropout: replace a share of the ids, padding excepted, by `unknown`."""
     if generator is None or rate == 0:
         return ids
     dropped = torch.rand(ids.shape, generator=generator, device=ids.device) < rate

@@ -1,121 +1,95 @@
-"""The editor as a network: p_edit(y | x, (x', y')), token by token, words generated or copied.
+"""The editor network p_edit(y | x, (x', y')): an encoder-decoder that generates or copies tokens.
 
-The sources are encoded, a decoder attends to them, and one softmax over the words that can be
-written and the places that can be copied from gives the next token: its probability is that of
-generating it and of every copy that yields it, summed.
+The encoder reads the sources and the decoder attends to them. One softmax covers the output
+vocabulary and the copyable source positions; the probability of a token is the sum over generating
+it and over every position that holds it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
-from redraft.data.edit_numbers import EditBatch
-from redraft.data.vocabulary import UNKNOWN_NUMBER
+from redraft.config.ranges import DROPOUT, LAYERS, SHARE, WIDTH, Range, check_ranges, shown
 from redraft.errors import ConfigError
-from redraft.models.causal import CausalDecoder, SourceEmbedding
-from redraft.models.chosen_words import chosen_words
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
-from redraft.models.decoder import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
+from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
-from redraft.models.encoder import LSTMEncoder, TransformerEncoder
-from redraft.models.ensemble import EditDistribution
-from redraft.models.matching import Matching
+from redraft.models.encoders import Encoder, LSTMEncoder, TransformerEncoder
+from redraft.models.fused_cross_entropy import selected_logits
 from redraft.models.memory import Sources
+from redraft.text.edit_encoder import EditBatch
+from redraft.text.vocabulary import UNK_ID
+
+HEADS = 4
+"""Attention heads of every Transformer layer."""
 
 
 @dataclass(frozen=True)
 class EditNetworkConfig:
-    """Architecture, sizes and noise."""
+    """Architecture, sizes and dropout rates."""
 
     architecture: str = "transformer"
     copying: str = "pointer"
-    copies_prototype: bool = True
-    copies_input: bool = True
-    slots: int = 40
-    word_width: int = 128
-    slot_width: int = 32
-    width: int = 128
-    encoder_layers: int = 2
-    decoder_layers: int = 3
-    heads: int = 4
-    dropout: float = 0.1
-    word_dropout: float = 0.0
-    match_length: int = 4  # words before a place that are compared with those written last
-    agreement: float = 1.0  # what each of them is worth before all training
-    expects_words: bool = False  # the most frequent ones from the start
+    slots: Annotated[int, Range(1, 100_000)] = 40
+    word_width: Annotated[int, WIDTH] = 128
+    slot_width: Annotated[int, WIDTH] = 32
+    width: Annotated[int, WIDTH] = 128
+    encoder_layers: Annotated[int, LAYERS] = 2
+    decoder_layers: Annotated[int, LAYERS] = 3
+    dropout: Annotated[float, DROPOUT] = 0.1
+    word_dropout: Annotated[float, SHARE] = 0.0
 
     def __post_init__(self) -> None:
+        check_ranges(self)
         for name, table in (("architecture", ARCHITECTURES), ("copying", COPYINGS)):
             value = getattr(self, name)
             if value not in table:
-                raise ConfigError(f"{name} is {value!r}; choose one of: {', '.join(table)}")
-        if self.slots < 1:
-            raise ConfigError(f"slots is {self.slots}; make it 1 or more")
-        if self.width % (2 * self.heads):
-            raise ConfigError(
-                f"width {self.width} must be a multiple of twice the heads ({self.heads})"
-            )
+                raise ConfigError(f"{name} is {shown(value)}; choose one of: {', '.join(table)}")
+        if self.width % (2 * HEADS):
+            raise ConfigError(f"width is {self.width}; make it a multiple of {2 * HEADS}")
 
 
 @dataclass(frozen=True)
 class EditSizes:
-    """What the data decides: words known and written, and what the sources are."""
+    """Sizes that depend on the data."""
 
-    known: int
-    written: int
-    fields: int
-    copyable: tuple[bool, ...]  # of each source; the fields of x come first, y' last
+    known: int  # vocabulary size
+    written: int  # output vocabulary size: the first ids can be generated
+    fields: int  # fields of x
+    copyable: tuple[bool, ...]  # per source; the fields of x come first, y' last
 
 
 @dataclass(frozen=True)
 class EditState:
-    """Between two tokens: the sources, what was prepared of them, and the decoder's own state."""
+    """The state between two tokens of incremental decoding."""
 
-    sources: Sources  # of each row
-    prepared: Tensor  # of each memory
+    sources: Sources  # per row
+    prepared: Tensor  # per memory, from `Copying.prepare`
     decoder: DecoderState
-    width: int  # of the distributions: all known words and the unknown ones of the sources
-    recent: Tensor  # (R, match_length), the tokens read last
+    width: int  # extended vocabulary size: known words and the OOVs of the sources
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was read at once: the decoder's states, and the tokens with those just before them."""
+class _Probs:
+    """Log-probabilities of the ways to produce each target token."""
 
-    states: Tensor  # (B, T, D)
-    history: Tensor  # (B, match_length + T)
-
-    def last(self) -> "Read":
-        """That of the last token alone."""
-        earlier = self.history.shape[1] - self.states.shape[1]
-        return Read(self.states[:, -1:], self.history[:, -1 - earlier :])
+    written: Tensor  # (B, T), generated
+    copied: Tensor  # (B, T, S), copied from each position that holds the token
+    source_ids: Tensor  # (B, S)
+    unknown: Tensor  # (B, T), UNK generated
 
 
-@dataclass(frozen=True)
-class _Chances:
-    """Logs of the ways in which each token of a target can come out."""
-
-    written: Tensor  # (B, T)
-    copied: Tensor  # (B, T, S), from each place that has the token
-    roles: Tensor  # (B, S)
-    unknown: Tensor  # (B, T), that an unknown token is written
-
-
-class EditNetwork(EditDistribution):
-    """Encoder, decoder and copying as one distribution."""
+class EditNetwork(nn.Module):
+    """Encoder, decoder and copy mechanism with one output distribution."""
 
     def __init__(self, sizes: EditSizes, config: EditNetworkConfig) -> None:
         super().__init__()
         self.sizes = sizes
         self.config = config
-        self.copyable = [
-            allowed
-            and config.copying != "none"
-            and (config.copies_input if role < sizes.fields else config.copies_prototype)
-            for role, allowed in enumerate(sizes.copyable)
-        ]
+        self.copyable = [allowed and config.copying != "none" for allowed in sizes.copyable]
         embedded_width = config.word_width + config.slot_width
         self.encoder, self.decoder = ARCHITECTURES[config.architecture](
             sizes, embedded_width, config
@@ -123,24 +97,15 @@ class EditNetwork(EditDistribution):
         self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
         self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
         self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
-        self.matching = Matching(
-            len(sizes.copyable), config.match_length, agreement=config.agreement
-        )
         self.write = nn.Linear(self.decoder.width, sizes.written)
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are."""
+        """The device of the weights."""
         return self.words.weight.device
 
-    def expect_words(self, counts: Sequence[int]) -> None:
-        """Begin with each word as likely to be written as its count: it need not be learned."""
-        known = torch.tensor(counts, dtype=torch.float) + 0.5
-        with torch.no_grad():
-            self.write.bias.copy_((known / known.sum()).log() + WRITES)
-
     def encode(self, batch: EditBatch, *, generator: torch.Generator | None) -> EditState:
-        """The state before the first token."""
+        """Encode the sources and return the state before the first token."""
         sources = Sources.join(batch.sources, self.copyable)
         if self.encoder.packs:
             sources = sources.packed(self.sizes.fields)
@@ -148,106 +113,108 @@ class EditNetwork(EditDistribution):
         memory = self.encoder(embedded, sources, generator=generator)
         prepared = self.copying.prepare(memory)
         decoder = self.decoder.start(memory, generator=generator)
-        recent = self.matching.begin(len(sources.ids), sources.ids.device)
-        return EditState(sources, prepared, decoder, batch.width, recent)
+        return EditState(sources, prepared, decoder, batch.width)
 
     def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
-        """Each token as [word ; slot]; of an unknown word only the slot tells: (B, T, E)."""
-        known = torch.where(ids < self.sizes.known, ids, UNKNOWN_NUMBER)
+        """Embed each token as [word ; slot]; OOVs differ only in the slot: (B, T, E)."""
+        word_ids = torch.where(ids < self.sizes.known, ids, UNK_ID)
         rate = self.config.word_dropout
-        known = drop_tokens(known, rate, unknown=UNKNOWN_NUMBER, generator=generator)
+        word_ids = drop_tokens(word_ids, rate, unknown=UNK_ID, generator=generator)
         slots = self.copying.slots_of(ids, sources)
-        return torch.cat([self.words(known), self.slots(slots)], 2)
+        return torch.cat([self.words(word_ids), self.slots(slots)], 2)
 
     def read(
         self, state: EditState, tokens: Tensor, *, generator: torch.Generator | None = None
-    ) -> tuple[Read, EditState]:
-        """Read tokens (B, T) after those that were read, and the state after them."""
+    ) -> tuple[Tensor, EditState]:
+        """Feed `tokens` (B, T) to the decoder after the prefix; return their states (B, T, D).
+
+        The second value is the state after them.
+        """
         embedded = self._embed(tokens, state.sources, generator=generator)
         states, decoder = self.decoder(embedded, state.decoder, generator=generator)
-        history = torch.cat([state.recent, tokens], 1)
-        recent = history[:, tokens.shape[1] :]
-        return Read(states, history), replace(state, decoder=decoder, recent=recent)
+        return states, replace(state, decoder=decoder)
 
-    def scores(self, read: Read, state: EditState) -> tuple[Tensor, Tensor]:
-        """Logs of the chance to write each word (B, T, V) and to copy from each place (B, T, S)."""
-        written, copied = self.write(read.states), self._copied(read, state)
+    def scores(self, states: Tensor, state: EditState) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities of the next token after `states` (B, T, D).
+
+        These are of generating each word (B, T, V) and of copying each position (B, T, S).
+        """
+        written, copied = self.write(states), self._copied(states, state)
         total = torch.logaddexp(written.logsumexp(2), copied.logsumexp(2))[:, :, None]
         return written - total, copied - total
 
-    def _copied(self, read: Read, state: EditState) -> Tensor:
-        """The score of each place (B, T, S), against those of the words."""
-        sharing = state.decoder.sharing
-        copied = sharing.spread(self.copying(sharing.gather(read.states), state.prepared))
-        if self.config.match_length:
-            copied = copied + self.matching(read.history, state.sources)
+    def _copied(self, states: Tensor, state: EditState) -> Tensor:
+        """Return the logits of copying from each position (B, T, S)."""
+        beam_index = state.decoder.beam_index
+        copied = beam_index.expand(self.copying(beam_index.fold(states), state.prepared))
         return copied.masked_fill(~state.sources.copyable[:, None], NEVER)
 
-    def next_tokens(self, read: Read, state: EditState) -> Tensor:
-        """Log-probabilities of the token after each that was read: (B, T, width)."""
-        written, copied = self.scores(read, state)
+    def next_tokens(self, states: Tensor, state: EditState) -> Tensor:
+        """Return log-probabilities of the next token after `states` (B, T, D): (B, T, width)."""
+        written, copied = self.scores(states, state)
         rows, length, words = written.shape
-        chances = written.new_zeros(rows, length, state.width)
-        chances[:, :, :words] = written.exp()
-        places = state.sources.ids[:, None].expand(-1, length, -1)
-        return chances.scatter_add_(2, places, copied.exp()).log()
+        probs = written.new_zeros(rows, length, state.width)
+        probs[:, :, :words] = written.exp()
+        token_ids = state.sources.ids[:, None].expand(-1, length, -1)
+        return probs.scatter_add_(2, token_ids, copied.exp()).log()
 
-    def likeliest(self, read: Read, state: EditState) -> Tensor:
-        """The token that `next_tokens` would put first after each that was read: (B, T)."""
-        written, copied = self.scores(read, state)
+    def likeliest(self, states: Tensor, state: EditState) -> Tensor:
+        """Return the argmax of `next_tokens` after `states` (B, T, D): (B, T)."""
+        written, copied = self.scores(states, state)
         ids = state.sources.ids
-        # only words of the sources gain by copies: the whole vocabulary need not be summed
+        # Copying adds probability to source words only: no sum over the whole vocabulary.
         same = (ids[:, :, None] == ids[:, None]).to(copied.dtype)  # (B, S, S)
-        places = ids.clamp(max=written.shape[2] - 1)[:, None].expand(-1, written.shape[1], -1)
-        generated = written.gather(2, places).exp() * (ids < written.shape[2])[:, None]
+        word_ids = ids.clamp(max=written.shape[2] - 1)[:, None].expand(-1, written.shape[1], -1)
+        generated = written.gather(2, word_ids).exp() * (ids < written.shape[2])[:, None]
         sources = (copied.exp() @ same + generated).max(2)
         words = written.max(2)
         copies = ids.gather(1, sources.indices)
         return torch.where(sources.values > words.values.exp(), copies, words.indices)
 
-    def select(self, state: EditState, rows: Tensor) -> EditState:
-        """The state of some rows, which may repeat."""
-        decoder, used = state.decoder.select(rows)
+    def reorder(self, state: EditState, rows: Tensor) -> EditState:
+        """Select `rows` of the state, which may repeat."""
+        decoder, used = state.decoder.reorder(rows)
         prepared = state.prepared if used is None else state.prepared.index_select(0, used)
-        sources = state.sources.select(rows)
-        return EditState(sources, prepared, decoder, state.width, state.recent[rows])
+        sources = state.sources.reorder(rows)
+        return EditState(sources, prepared, decoder, state.width)
 
     def log_likelihoods(
         self, batch: EditBatch, *, generator: torch.Generator | None = None
     ) -> Tensor:
-        """log p of each token of the target after the first: (B, T), 0 at padding.
+        """Return log p of each target token after BOS: (B, T), 0 at padding.
 
-        A token that can be neither written nor copied counts as the unknown token.
+        A token that can be neither generated nor copied is scored as UNK.
         """
-        chances = self._chances(batch, generator=generator)
-        likelihoods = torch.logaddexp(chances.written, chances.copied.logsumexp(2))
+        probs = self._probs(batch, generator=generator)
+        likelihoods = torch.logaddexp(probs.written, probs.copied.logsumexp(2))
         is_lost = likelihoods < NEVER / 2
-        return torch.where(is_lost, chances.unknown, likelihoods) * batch.target.mask[:, 1:]
+        return torch.where(is_lost, probs.unknown, likelihoods) * batch.target.mask[:, 1:]
 
     def origins(self, batch: EditBatch) -> Tensor:
-        """Logs of the chance that a token is written, or copied from each source: (B, T, 1+R)."""
-        chances = self._chances(batch, generator=None)
-        of_role = [
-            chances.copied.masked_fill((chances.roles != role)[:, None], NEVER).logsumexp(2)
-            for role in range(len(self.copyable))
+        """Return log p of generating each target token and of copying it by source: (B, T, 1+R)."""
+        probs = self._probs(batch, generator=None)
+        by_source = [
+            probs.copied.masked_fill((probs.source_ids != source_id)[:, None], NEVER).logsumexp(2)
+            for source_id in range(len(self.copyable))
         ]
-        return torch.stack([chances.written, *of_role], 2)
+        return torch.stack([probs.written, *by_source], 2)
 
-    def _chances(self, batch: EditBatch, *, generator: torch.Generator | None) -> "_Chances":
+    def _probs(self, batch: EditBatch, *, generator: torch.Generator | None) -> "_Probs":
+        """Run teacher forcing over the target."""
         start = self.encode(batch, generator=generator)
-        read, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
+        states, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
         expected = batch.target.ids[:, 1:]
         words = expected.clamp(max=self.sizes.written - 1)
-        words = torch.stack([words, torch.full_like(words, UNKNOWN_NUMBER)], 2)
-        written, total = chosen_words(self.write, read.states, words)
-        copied = self._copied(read, start)
+        words = torch.stack([words, torch.full_like(words, UNK_ID)], 2)
+        written, total = selected_logits(self.write, states, words)
+        copied = self._copied(states, start)
         total = torch.logaddexp(total, copied.logsumexp(2, keepdim=True))
         written, copied = written - total, copied - total
         yields = (expected[:, :, None] == start.sources.ids[:, None]) & (copied > NEVER / 2)
-        return _Chances(
+        return _Probs(
             torch.where(expected < self.sizes.written, written[:, :, 0], NEVER),
             copied.masked_fill(~yields, NEVER),
-            start.sources.roles,
+            start.sources.source_ids,
             written[:, :, 1],
         )
 
@@ -255,12 +222,12 @@ class EditNetwork(EditDistribution):
 def _lstm(
     sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
 ) -> tuple[LSTMEncoder, Decoder]:
-    roles, rate = len(sizes.copyable), config.dropout
+    source_ids, rate = len(sizes.copyable), config.dropout
     encoder = LSTMEncoder(
-        roles, embedded_width, config.width, layers=config.encoder_layers, dropout_rate=rate
+        source_ids, embedded_width, config.width, layers=config.encoder_layers, dropout_rate=rate
     )
     decoder = LSTMDecoder(
-        roles,
+        source_ids,
         embedded_width,
         encoder.width,
         config.width,
@@ -273,47 +240,34 @@ def _lstm(
 def _transformer(
     sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
 ) -> tuple[TransformerEncoder, Decoder]:
-    roles, width, heads, rate = len(sizes.copyable), config.width, config.heads, config.dropout
+    source_ids, width, rate = len(sizes.copyable), config.width, config.dropout
     encoder = TransformerEncoder(
         sizes.fields,
-        roles,
+        source_ids,
         embedded_width,
         width,
         layers=config.encoder_layers,
-        heads=heads,
+        heads=HEADS,
         dropout_rate=rate,
     )
     decoder = TransformerDecoder(
         sizes.fields,
-        roles,
+        source_ids,
         embedded_width,
         width,
         layers=config.decoder_layers,
-        heads=heads,
+        heads=HEADS,
         dropout_rate=rate,
     )
     return encoder, decoder
-
-
-def _decoder_only(
-    sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
-) -> tuple[SourceEmbedding, Decoder]:
-    width, rate = config.width, config.dropout
-    embedding = SourceEmbedding(len(sizes.copyable), embedded_width, width, dropout_rate=rate)
-    # as deep as the others: one stack does what their encoder and their decoder do
-    layers = config.encoder_layers + config.decoder_layers
-    decoder = CausalDecoder(
-        embedded_width, width, layers=layers, heads=config.heads, dropout_rate=rate
-    )
-    return embedding, decoder
 
 
 def _positional(
     copyable: list[bool], _: int, sizes: EditSizes, config: EditNetworkConfig
 ) -> Copying:
     limits = [
-        0 if not allowed else FIELD_SLOTS if role < sizes.fields else config.slots
-        for role, allowed in enumerate(copyable)
+        0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else config.slots
+        for source_id, allowed in enumerate(copyable)
     ]
     return PositionalCopying(limits, config.width) if sum(limits) else NoCopying()
 
@@ -324,19 +278,13 @@ def _pointer(
     return PointerCopying(config.slots, config.width, memory_width, known=sizes.known)
 
 
-WRITES = 3.0
-"""The log of how much more likely a word is written, before all training, than one place copied."""
-
 FIELD_SLOTS = 100
-"""Positional copy tokens of each field of x; y' has as many as there are slots."""
+"""Positional copy tokens per field of x; y' has `slots` of them."""
 
-ARCHITECTURES: dict[
-    str,
-    Callable[
-        [EditSizes, int, EditNetworkConfig],
-        tuple[LSTMEncoder | TransformerEncoder | SourceEmbedding, Decoder],
-    ],
-] = {"transformer": _transformer, "lstm": _lstm, "decoder-only": _decoder_only}
+Architecture = Callable[[EditSizes, int, EditNetworkConfig], tuple[Encoder, Decoder]]
+"""Builds an encoder and a decoder from sizes, the size of a token embedding and settings."""
+
+ARCHITECTURES: dict[str, Architecture] = {"transformer": _transformer, "lstm": _lstm}
 COPYINGS: dict[str, Callable[[list[bool], int, EditSizes, EditNetworkConfig], Copying]] = {
     "pointer": _pointer,
     "positional": _positional,

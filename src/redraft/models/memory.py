@@ -1,136 +1,141 @@
-"""What a decoder attends to and copies from: the sources side by side, and their states."""
+"""The memory of a decoder: concatenated source sequences and their encoded states."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from redraft.data.sequences import Sequences
+from redraft.text.batch import Sequences
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Several padded sequences, one beside the other."""
+    """Several padded sequences, concatenated along the time axis."""
 
-    ids: Tensor  # (B, S), unknown words by their own numbers
+    ids: Tensor  # (B, S), OOVs by their extended ids
     mask: Tensor  # (B, S)
-    copyable: Tensor  # (B, S), True where a token can be copied from
-    lengths: Tensor  # (B, R), of each sequence
-    roles: Tensor  # (B, S), the sequence that a token is of
-    places: Tensor  # (B, S), its place there
-    widths: tuple[int, ...]  # columns of each sequence; of each side, if packed
+    copyable: Tensor  # (B, S), True where the token can be copied
+    lengths: Tensor  # (B, R), of each of the R sequences
+    source_ids: Tensor  # (B, S), index of the token's sequence
+    positions: Tensor  # (B, S), the token's position in its sequence
+    widths: tuple[int, ...]  # columns per sequence; per segment, if packed
 
     @classmethod
     def join(cls, sequences: list[Sequences], copyable: list[bool]) -> "Sources":
-        """The sequences of a batch; an end token closes each and is never copied."""
-        ids = torch.cat([each.ids for each in sequences], 1)
-        widths = tuple(each.ids.shape[1] for each in sequences)
-        roles = torch.arange(len(widths)).repeat_interleave(torch.tensor(widths)).to(ids.device)
-        places = torch.cat([torch.arange(width) for width in widths]).to(ids.device)
-        lengths = torch.stack([each.lengths for each in sequences], 1)
-        allowed = torch.tensor(copyable, device=ids.device)[roles]
+        """Concatenate `sequences`; the EOS token that ends each is never copyable."""
+        ids = torch.cat([sequence.ids for sequence in sequences], 1)
+        widths = tuple(sequence.ids.shape[1] for sequence in sequences)
+        source_ids = (
+            torch.arange(len(widths)).repeat_interleave(torch.tensor(widths)).to(ids.device)
+        )
+        positions = torch.cat([torch.arange(width) for width in widths]).to(ids.device)
+        lengths = torch.stack([sequence.lengths for sequence in sequences], 1)
+        allowed = torch.tensor(copyable, device=ids.device)[source_ids]
         return cls(
             ids,
-            places < lengths[:, roles],
-            (places < lengths[:, roles] - 1) & allowed,
+            positions < lengths[:, source_ids],
+            (positions < lengths[:, source_ids] - 1) & allowed,
             lengths,
-            roles.expand_as(ids),
-            places.expand_as(ids),
+            source_ids.expand_as(ids),
+            positions.expand_as(ids),
             widths,
         )
 
     def packed(self, fields: int) -> "Sources":
-        """The same tokens without the padding between sequences, the fields of x and the rest."""
-        widths = [side.shape[1] for side in self.sides(self.ids, fields)]
-        kept = []
-        for side, start in zip(self.sides(self.mask, fields), (0, widths[0]), strict=False):
-            order = (~side).to(torch.uint8).argsort(dim=1, stable=True)
-            kept.append(order[:, : int(side.sum(1).max())] + start)
-        columns = torch.cat(kept, 1)
+        """Move the padding between sequences to the end of each of the two segments."""
+        widths = [segment.shape[1] for segment in self.segments(self.ids, fields)]
+        columns_of_segments = []
+        for mask, start in zip(self.segments(self.mask, fields), (0, widths[0]), strict=False):
+            order = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
+            columns_of_segments.append(order[:, : int(mask.sum(1).max())] + start)
+        columns = torch.cat(columns_of_segments, 1)
         return Sources(
             self.ids.gather(1, columns),
             self.mask.gather(1, columns),
             self.copyable.gather(1, columns),
             self.lengths,
-            self.roles.gather(1, columns),
-            self.places.gather(1, columns),
-            tuple(each.shape[1] for each in kept),
+            self.source_ids.gather(1, columns),
+            self.positions.gather(1, columns),
+            tuple(segment.shape[1] for segment in columns_of_segments),
         )
 
-    def select(self, rows: Tensor) -> "Sources":
-        """Those of some rows."""
+    def reorder(self, rows: Tensor) -> "Sources":
+        """Select `rows` of the batch, which may repeat."""
         return Sources(
             self.ids.index_select(0, rows),
             self.mask.index_select(0, rows),
             self.copyable.index_select(0, rows),
             self.lengths.index_select(0, rows),
-            self.roles.index_select(0, rows),
-            self.places.index_select(0, rows),
+            self.source_ids.index_select(0, rows),
+            self.positions.index_select(0, rows),
             self.widths,
         )
 
-    def sides(self, values: Tensor, fields: int) -> tuple[Tensor, ...]:
-        """Values of all places as those of the first sequences, the fields of x, and the rest."""
-        own = int((self.roles[0] < fields).sum())
-        rest = self.ids.shape[1] - own
-        return torch.split(values, [own, rest] if rest else [own], 1)
+    def segments(self, values: Tensor, fields: int) -> tuple[Tensor, ...]:
+        """Split `values` (B, S, …) into those of the fields of x and those of the prototype."""
+        input_width = int((self.source_ids[0] < fields).sum())
+        rest = self.ids.shape[1] - input_width
+        return torch.split(values, [input_width, rest] if rest else [input_width], 1)
 
     def apart(self, values: Tensor) -> tuple[Tensor, ...]:
-        """Values of all places as those of each sequence; not if packed."""
+        """Split `values` (B, S, …) by sequence; only for sources that are not packed."""
         return torch.split(values, list(self.widths), 1)
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """Which row of a memory each row attends to.
+class BeamIndex:
+    """Maps each row of a beam search to the memory of its input.
 
-    A search has several rows for one input. Their memory is held once, and they attend to it side
-    by side, as if they were one row with more tokens.
+    A search has several rows per input. They share one memory: for attention they are folded into
+    one row with more query tokens, so that keys and values are not repeated.
     """
 
-    owners: Tensor  # (R,)
-    memories: int
-    most: int  # rows of one memory
-    slots: Tensor | None  # (R,), where rows stand if each memory had the most; None: one each
+    owners: Tensor  # (R,), the memory of each row
+    memories: int  # number of memories M
+    max_rows: int  # the most rows that share a memory
+    slots: Tensor | None  # (R,), indices into (M * max_rows) slots; None for one row per memory
 
     @classmethod
-    def plain(cls, memories: int, device: torch.device) -> "Sharing":
-        """A row for each memory."""
+    def one_row_each(cls, memories: int, device: torch.device) -> "BeamIndex":
+        """Return the index of one row per memory."""
         return cls(torch.arange(memories, device=device), memories, 1, None)
 
     @classmethod
-    def of(cls, owners: Tensor, memories: int) -> "Sharing":
-        """Of rows whose memories are these."""
+    def from_owners(cls, owners: Tensor, memories: int) -> "BeamIndex":
+        """Return the index of rows that attend to the memories `owners` (R,)."""
         counts = torch.bincount(owners, minlength=memories)
         order = owners.argsort(stable=True)
         starts = counts.cumsum(0) - counts
-        places = torch.empty_like(owners)
-        places[order] = torch.arange(len(owners), device=owners.device) - starts[owners[order]]
-        most = int(counts.max())
-        return cls(owners, memories, most, owners * most + places)
+        offsets = torch.empty_like(owners)
+        offsets[order] = torch.arange(len(owners), device=owners.device) - starts[owners[order]]
+        max_rows = int(counts.max())
+        return cls(owners, memories, max_rows, owners * max_rows + offsets)
 
-    def select(self, rows: Tensor) -> tuple["Sharing", Tensor | None]:
-        """That of some rows, and the memories to keep once most of them are of no more use."""
+    def reorder(self, rows: Tensor) -> tuple["BeamIndex", Tensor | None]:
+        """Select `rows`, which may repeat.
+
+        The second value is the index of the memories to keep once half of them are unused, or None.
+        """
         owners = self.owners[rows]
         used, renumbered = torch.unique(owners, return_inverse=True)
         if 2 * len(used) > self.memories:
-            return Sharing.of(owners, self.memories), None
-        return Sharing.of(renumbered, len(used)), used
+            return BeamIndex.from_owners(owners, self.memories), None
+        return BeamIndex.from_owners(renumbered, len(used)), used
 
-    def gather(self, values: Tensor) -> Tensor:
-        """Values of rows (R, T, D) as those of memories (M, most * T, D), 0 where no row is."""
+    def fold(self, values: Tensor) -> Tensor:
+        """Fold rows (R, T, D) into memories (M, max_rows * T, D); empty slots are 0."""
         if self.slots is None:
             return values
-        padded = values.new_zeros(self.memories * self.most, *values.shape[1:])
+        padded = values.new_zeros(self.memories * self.max_rows, *values.shape[1:])
         padded[self.slots] = values
         return padded.view(self.memories, -1, values.shape[2])
 
-    def spread(self, values: Tensor) -> Tensor:
-        """Values of memories (M, most * T, D) as those of rows (R, T, D)."""
+    def expand(self, values: Tensor) -> Tensor:
+        """Undo `fold`: expand memories (M, max_rows * T, D) to rows (R, T, D)."""
         if self.slots is None:
             return values
-        apart = values.reshape(self.memories * self.most, -1, values.shape[2])
-        return apart[self.slots]
+        by_slot = values.reshape(self.memories * self.max_rows, -1, values.shape[2])
+        return by_slot[self.slots]
 
 
 @dataclass(frozen=True)
@@ -139,4 +144,4 @@ class Memory:
 
     sources: Sources
     states: Tensor  # (B, S, D)
-    summary: Tensor  # (B, D), all sources in one vector
+    summary: Tensor  # (B, D), one vector for all sources

@@ -1,8 +1,9 @@
-"""What followed the last words wherever else they stand: an n-gram cache whose weights are learned.
+"""An n-gram cache over retrieved outputs, with learned weights.
 
-Every place of the cached outputs, and of the output so far, foresees the word that stands there.
-It weighs by how many words before it agree with those read last, and by the rank of its output.
-A gate then mixes what the cache foresees with what an editor does. Knows no text.
+Every position of the cached outputs and of the current prefix votes for its token. The weight of a
+vote depends on the length of the context match, which is the number of preceding tokens that equal
+the end of the prefix, and on the retrieval rank of the output. A learned gate interpolates the
+cache with the editor's distribution. Knows no text.
 """
 
 from dataclasses import dataclass
@@ -10,81 +11,83 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from redraft.data.edit_numbers import Places
-from redraft.data.vocabulary import START_NUMBER, UNKNOWN_NUMBER
+from redraft.text.edit_encoder import Places
+from redraft.text.vocabulary import BOS_ID, UNK_ID
 
 LONGEST = 16
-"""Words before a place that are compared."""
+"""Longest context match, in tokens."""
 
 RANKS = (1, 3, 10, 30)
-"""Outputs of ranks between two of these weigh alike; so do the places of the output so far."""
+"""Bucket boundaries of retrieval ranks; outputs in one bucket share a weight."""
 
 OWN = len(RANKS) + 1
+"""The bucket of the positions of the current prefix."""
+
 KINDS = OWN + 1
 
-_LEAST = 1e-9
+_EPSILON = 1e-9
 
 
 @dataclass(frozen=True)
 class CacheState:
-    """Places, and how many words before each agree with those that were read last.
+    """Cached positions and the length of the context match at each.
 
-    There are thousands of places for every row of a search, so their types are the smallest.
+    Every row of a search has thousands of positions, hence the small integer types.
     """
 
-    ids: Tensor  # (R, S) int32, no word where it is at most that of the start
-    kinds: Tensor  # (R, S) int8, which of the ranks a place has
-    matches: Tensor  # (R, S) int8
+    ids: Tensor  # (R, S) int32, no word up to BOS_ID
+    kinds: Tensor  # (R, S) int8, rank bucket
+    matches: Tensor  # (R, S) int8, length of the context match
 
     @property
     def is_word(self) -> Tensor:
-        """True where a place foresees a word or the end: (R, S)."""
-        return self.ids > START_NUMBER
+        """True where the position holds a word or EOS: (R, S)."""
+        return self.ids > BOS_ID
 
     @property
     def cells(self) -> Tensor:
-        """The length of the match and the rank of each place as one number: (R, S) int32."""
+        """Match length and rank bucket as one index: (R, S) int32."""
         return self.matches.int() * KINDS + self.kinds
 
     @property
     def longest(self) -> Tensor:
-        """The most words that agree before any place with a word: (R,)."""
+        """The longest context match of each row: (R,)."""
         return (self.matches * self.is_word).amax(1).long()
 
-    def select(self, rows: Tensor) -> "CacheState":
-        """The state of some rows, which may repeat."""
+    def reorder(self, rows: Tensor) -> "CacheState":
+        """Select `rows` of the state, which may repeat."""
         fields = (self.ids, self.kinds, self.matches)
-        return CacheState(*(each.index_select(0, rows) for each in fields))
+        return CacheState(*(field.index_select(0, rows) for field in fields))
 
 
 @dataclass(frozen=True)
-class Foreseen:
-    """What the cache expects next."""
+class CachePrediction:
+    """The next-token distribution of the cache."""
 
-    chances: Tensor  # (R, W), all 0 where nothing was cached or read
-    longest: Tensor  # (R,), the most words that agree before any place
+    probs: Tensor  # (R, W), all 0 if the cache is empty
+    longest: Tensor  # (R,), the longest context match
 
 
 class NoCache(nn.Module):
-    """Foresees nothing: what the editor expects stands."""
+    """The null cache: leaves the editor's distribution unchanged."""
 
     def begin(self, places: Places) -> CacheState:
-        """The state before anything was read."""
+        """Return the state before the first token."""
         kinds = torch.bucketize(places.ranks, places.ranks.new_tensor(RANKS), right=True)
         kinds = kinds.to(torch.int8)
         return CacheState(places.ids.int(), kinds, torch.zeros_like(kinds))
 
     def read(self, state: CacheState, tokens: Tensor) -> CacheState:  # noqa: ARG002
-        """The state after tokens (R, T)."""
+        """Return the state after `tokens` (R, T)."""
         return state
 
     def mix(self, log_probs: Tensor, state: CacheState) -> Tensor:  # noqa: ARG002
-        """An editor's log-probabilities (R, W) of the next word with those of the cache."""
+        """Return the editor's next-token log-probabilities (R, W), interpolated with the cache."""
         return log_probs
 
 
 class NgramCache(NoCache):
-    """The weight of every length of match and of every rank, and the gate."""
+    """Weights for each match length and each rank bucket, and the gate."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,64 +97,65 @@ class NgramCache(NoCache):
         self.evidence = nn.Parameter(torch.zeros(len(EVIDENCE)))
 
     def read(self, state: CacheState, tokens: Tensor) -> CacheState:
-        """The state after tokens (R, T), which become places themselves."""
-        for at in range(tokens.shape[1]):
-            token = tokens[:, at : at + 1].int()
-            agreed = ((state.matches + 1) * (state.ids == token)).clamp_(max=LONGEST)
-            nothing = torch.zeros_like(token, dtype=torch.int8)
+        """Return the state after `tokens` (R, T), which join the cache."""
+        for i in range(tokens.shape[1]):
+            token = tokens[:, i : i + 1].int()
+            extended = ((state.matches + 1) * (state.ids == token)).clamp_(max=LONGEST)
+            zero = torch.zeros_like(token, dtype=torch.int8)
             state = CacheState(
                 torch.cat([state.ids, token], 1),
-                torch.cat([state.kinds, nothing + OWN], 1),
-                torch.cat([nothing, agreed], 1),
+                torch.cat([state.kinds, zero + OWN], 1),
+                torch.cat([zero, extended], 1),
             )
         return state
 
-    def forward(self, state: CacheState, width: int) -> Foreseen:
-        """What is expected after what was read, of so many words."""
+    def forward(self, state: CacheState, width: int) -> CachePrediction:
+        """Return the distribution of the next token over `width` ids."""
         table = (self.lengths.exp()[:, None] * self.ranks.exp()).flatten()
         weights = table.index_select(0, state.cells.view(-1)).view_as(state.ids) * state.is_word
-        chances = weights.new_zeros(len(weights), width)
-        chances = chances.scatter_add_(1, state.ids.long(), weights)
-        total = chances.sum(1, keepdim=True).clamp(min=_LEAST)
-        return Foreseen(chances / total, state.longest)
+        probs = weights.new_zeros(len(weights), width)
+        probs = probs.scatter_add_(1, state.ids.long(), weights)
+        total = probs.sum(1, keepdim=True).clamp(min=_EPSILON)
+        return CachePrediction(probs / total, state.longest)
 
     def mix(self, log_probs: Tensor, state: CacheState) -> Tensor:
-        """An editor's log-probabilities (R, W) of the next word, mixed with those of the cache."""
-        foreseen = self(state, log_probs.shape[1])
-        share = self.share(foreseen, evidence_of(log_probs, foreseen))[:, None]
-        mixed: Tensor = log_probs.exp() * (1 - share) + foreseen.chances * share
+        """Return the editor's next-token log-probabilities (R, W), interpolated with the cache."""
+        predicted = self(state, log_probs.shape[1])
+        share = self.share(predicted, evidence_of(log_probs, predicted))[:, None]
+        mixed: Tensor = log_probs.exp() * (1 - share) + predicted.probs * share
         return mixed.log()
 
-    def share(self, foreseen: Foreseen, evidence: Tensor) -> Tensor:
-        """The weight of the cache against the editor: (R,)."""
-        is_empty = foreseen.chances.amax(1) == 0
-        return self.gate(foreseen.longest, evidence).masked_fill(is_empty, 0.0)
+    def share(self, predicted: CachePrediction, evidence: Tensor) -> Tensor:
+        """Return the interpolation weight of the cache, 0 where it is empty: (R,)."""
+        is_empty = predicted.probs.amax(1) == 0
+        return self.gate(predicted.longest, evidence).masked_fill(is_empty, 0.0)
 
     def gate(self, longest: Tensor, evidence: Tensor) -> Tensor:
-        """The same from the longest match (N,) and the evidence (N, E) alone."""
+        """Return the weight given the longest match (N,) and the evidence (N, E)."""
         return torch.sigmoid(self.shares[longest] + evidence @ self.evidence)
 
 
 EVIDENCE = (
-    "how sure the cache is",
-    "how sure the editor is",
-    "the editor expects no known word",
-    "what the cache thinks of the editor's first choice",
+    "log p of the cache's first choice",
+    "log p of the editor's first choice",
+    "the editor's log p of UNK",
+    "the cache's log p of the editor's first choice",
     "both have the same first choice",
 )
+"""Features of the gate, besides the longest match."""
 
 
-def evidence_of(log_probs: Tensor, foreseen: Foreseen) -> Tensor:
-    """What the gate is told besides the longest match: (R, E)."""
-    edited, cached = log_probs.max(1), foreseen.chances.max(1)
-    support = foreseen.chances.gather(1, edited.indices[:, None])[:, 0]
+def evidence_of(log_probs: Tensor, predicted: CachePrediction) -> Tensor:
+    """Return the features of the gate: (R, E), in the order of `EVIDENCE`."""
+    edited, cached = log_probs.max(1), predicted.probs.max(1)
+    support = predicted.probs.gather(1, edited.indices[:, None])[:, 0]
     logs = [
         cached.values.log(),
         edited.values,
-        log_probs[:, UNKNOWN_NUMBER],
+        log_probs[:, UNK_ID],
         support.log(),
     ]
-    evidence = [each.clamp(min=_UNLIKELY) for each in logs]
+    evidence = [log_prob.clamp(min=_UNLIKELY) for log_prob in logs]
     return torch.stack([*evidence, (edited.indices == cached.indices).float()], 1)
 
 

@@ -1,4 +1,4 @@
-"""Pre-norm Transformer layers, for an encoder and, with a cache, for a decoder."""
+"""Pre-norm Transformer layers: an encoder layer, and a decoder layer with a key-value cache."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from torch.nn import functional
 
 from redraft.models.attention import Attended, Attention
 from redraft.models.dropout import dropout
-from redraft.models.memory import Sharing
+from redraft.models.memory import BeamIndex
 
 
 def initialise(layers: nn.Module) -> None:
-    """Larger weights than PyTorch's own: with those, layers begin as bystanders and learn late."""
+    """Initialise with Xavier; PyTorch's smaller default makes the layers learn late."""
     for name, weight in layers.named_parameters():
         if weight.dim() == 2:
             nn.init.xavier_uniform_(weight)
@@ -29,13 +29,13 @@ class FeedForward(nn.Module):
         self.narrow = nn.Linear(4 * width, width)
 
     def forward(self, states: Tensor) -> Tensor:
-        """New states of the same shape."""
-        narrowed: Tensor = self.narrow(functional.relu(self.widen(states)))
-        return narrowed
+        """Return new states of the same shape."""
+        output: Tensor = self.narrow(functional.relu(self.widen(states)))
+        return output
 
 
 class EncoderLayer(nn.Module):
-    """Every place looks at every other, then thinks."""
+    """Self-attention over all positions, followed by a feed-forward layer."""
 
     def __init__(self, width: int, *, heads: int, dropout_rate: float) -> None:
         super().__init__()
@@ -45,64 +45,64 @@ class EncoderLayer(nn.Module):
         self.dropout_rate = dropout_rate
 
     def forward(
-        self, states: Tensor, mask: Tensor, places: Tensor, *, generator: torch.Generator | None
+        self, states: Tensor, mask: Tensor, positions: Tensor, *, generator: torch.Generator | None
     ) -> Tensor:
-        """New states (B, S, D); the mask (B, S) is True at real tokens, which stand at places."""
+        """Return new states (B, S, D); `mask` (B, S) is True at real tokens."""
         normed = self.norms[0](states)
-        seen = self.attention.project(normed, places)
-        read = self.attention(normed, seen, mask[:, None, None], places)
-        states = states + dropout(read, self.dropout_rate, generator=generator)
-        read = self.feed_forward(self.norms[1](states))
-        return states + dropout(read, self.dropout_rate, generator=generator)
+        attended = self.attention.project(normed, positions)
+        update = self.attention(normed, attended, mask[:, None, None], positions)
+        states = states + dropout(update, self.dropout_rate, generator=generator)
+        update = self.feed_forward(self.norms[1](states))
+        return states + dropout(update, self.dropout_rate, generator=generator)
 
 
 class DecoderLayer(nn.Module):
-    """Every token looks at those before it, at each side of the memory, then thinks.
+    """Causal self-attention, attention to each memory segment, and a feed-forward layer.
 
-    Each side has an attention of its own: with one for both, a long prototype would drown x.
+    The segments have separate attentions: with a joint one, a long prototype would dominate x.
     """
 
-    def __init__(self, width: int, *, sides: int, heads: int, dropout_rate: float) -> None:
+    def __init__(self, width: int, *, segments: int, heads: int, dropout_rate: float) -> None:
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         self.before = Attention(width, width, heads=heads)
-        self.sides = nn.ModuleList(Attention(width, width, heads=heads) for _ in range(sides))
+        self.segments = nn.ModuleList(Attention(width, width, heads=heads) for _ in range(segments))
         self.feed_forward = FeedForward(width)
         self.dropout_rate = dropout_rate
 
     def forward(
         self,
         states: Tensor,
-        earlier: Attended | None,
+        prefix: Attended | None,
         memory: Sequence[tuple[Attended, Tensor]],
-        sharing: Sharing,
+        beam_index: BeamIndex,
         *,
         generator: torch.Generator | None,
     ) -> tuple[Tensor, Attended]:
-        """New states (B, T, D) of tokens after the earlier ones, and the earlier ones with them.
+        """Return new states (B, T, D), and the keys and values of the prefix with these tokens.
 
-        The memory has keys, values and a mask (M, S) for each side; rows may share it.
+        `memory` has keys, values and a mask (M, S) per segment; `beam_index` maps rows to memories.
         """
         rate = self.dropout_rate
         normed = self.norms[0](states)
-        start = 0 if earlier is None else earlier.keys.shape[2]
-        places = torch.arange(start, start + states.shape[1], device=states.device)
-        own = self.before.project(normed, places)
-        seen = own if earlier is None else earlier.join(own)
-        before = causal_mask(states.shape[1], seen.keys.shape[2], states)
-        read = self.before(normed, seen, before, places)
-        states = states + dropout(read, rate, generator=generator)
-        asking = sharing.gather(self.norms[1](states))
-        for side, (attended, mask) in zip(self.sides, memory, strict=True):
-            read = sharing.spread(side(asking, attended, mask[:, None, None]))
-            states = states + dropout(read, rate, generator=generator)
-        read = self.feed_forward(self.norms[2](states))
-        return states + dropout(read, rate, generator=generator), seen
+        start = 0 if prefix is None else prefix.keys.shape[2]
+        positions = torch.arange(start, start + states.shape[1], device=states.device)
+        new = self.before.project(normed, positions)
+        prefix = new if prefix is None else prefix.join(new)
+        is_visible = causal_mask(states.shape[1], prefix.keys.shape[2], states)
+        update = self.before(normed, prefix, is_visible, positions)
+        states = states + dropout(update, rate, generator=generator)
+        queries = beam_index.fold(self.norms[1](states))
+        for attention, (attended, mask) in zip(self.segments, memory, strict=True):
+            update = beam_index.expand(attention(queries, attended, mask[:, None, None]))
+            states = states + dropout(update, rate, generator=generator)
+        update = self.feed_forward(self.norms[2](states))
+        return states + dropout(update, rate, generator=generator), prefix
 
 
-def causal_mask(new: int, seen: int, like: Tensor) -> Tensor | None:
-    """Which of the seen places each new token may look at (T, S); a single one looks at all."""
+def causal_mask(new: int, total: int, like: Tensor) -> Tensor | None:
+    """Return the causal mask (T, S) of the last `new` of `total` tokens; None for one token."""
     if new == 1:
         return None
-    ones = torch.ones(new, seen, dtype=torch.bool, device=like.device)
-    return ones.tril(seen - new)
+    ones = torch.ones(new, total, dtype=torch.bool, device=like.device)
+    return ones.tril(total - new)

@@ -1,1 +1,1 @@
-"""An input to prototypes. Knows examples and distances; knows no editor."""
+"""Retrievers: from an input to prototypes. Know examples and distances, no editor."""

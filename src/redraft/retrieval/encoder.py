@@ -1,4 +1,4 @@
-"""Inputs to unit vectors: the protocol of any text encoder, and the learned one."""
+"""Encoders of inputs as unit vectors: the protocol, and the learned encoder."""
 
 import json
 from collections.abc import Sequence
@@ -8,78 +8,104 @@ from typing import Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
-from redraft import config as settings
-from redraft.artifact import Artifact
-from redraft.data.example import Input
-from redraft.data.numbering import Numbering
-from redraft.data.sequences import Sequences
-from redraft.models.noisy_autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.config import toml as settings
+from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.models.weights import load_weights
+from redraft.storage.artifact import Artifact
+from redraft.storage.checks import entry, names, read_json, real, tensor_shapes, whole
+from redraft.text.batch import Sequences
+from redraft.text.token_encoder import TokenEncoder
+from redraft.types import Input
 
 LONGEST_FIELD = 128
+LARGEST_WIDTH = 1 << 16
+LARGEST_CONCENTRATION = 1e6
 
 Vectors = NDArray[np.float32]
 
 
-class Encoder(Protocol):
-    """Anything that turns inputs into vectors of length 1: a sentence encoder will do."""
+class TextEncoder(Protocol):
+    """Anything that encodes inputs as unit vectors, such as a sentence encoder."""
 
     def encode(self, inputs: Sequence[Input]) -> Vectors:
-        """The direction of each input: (B, D)."""
+        """Return the unit vector of each input: (B, D)."""
         ...
 
 
-class DirectionEncoder:
-    """The learned mu(x), with the numbering of its words and the order of its fields."""
+class DenseEncoder:
+    """The learned mu(x), with its token encoder and the order of its fields."""
 
-    def __init__(self, network: FieldsEncoder, numbering: Numbering, fields: Sequence[str]) -> None:
+    def __init__(
+        self, network: FieldsEncoder, encoding: TokenEncoder, fields: Sequence[str]
+    ) -> None:
         self.network = network
-        self.numbering = numbering
+        self.encoding = encoding
         self.fields = list(fields)
 
     @property
     def concentration(self) -> float:
-        """The kappa it was trained with."""
+        """The kappa of training."""
         return self.network.config.concentration
 
     def numbers(self, x: Input) -> list[list[int]]:
-        """The fields of an input as token numbers."""
-        return [self.numbering.numbers(x.get(f, ""), longest=LONGEST_FIELD) for f in self.fields]
+        """Return the token ids of each field of an input."""
+        return [self.encoding.numbers(x.get(f, ""), longest=LONGEST_FIELD) for f in self.fields]
 
     @torch.inference_mode()
     def encode(self, inputs: Sequence[Input], *, batch_size: int = 64) -> Vectors:
-        """The direction of each input, without noise: (B, D)."""
-        numbered = [self.numbers(x) for x in inputs]
+        """Return mu(x) of each input, without noise: (B, D)."""
+        token_ids = [self.numbers(x) for x in inputs]
         device = self.network.embedding.weight.device
-        vectors = np.empty((len(inputs), self.network.config.code_width), np.float32)
-        by_length = sorted(range(len(numbered)), key=lambda row: sum(map(len, numbered[row])))
-        for start in range(0, len(numbered), batch_size):
+        vectors = np.empty((len(inputs), self.network.config.embedding_dim), np.float32)
+        # inputs of similar length share a batch, which saves padding
+        by_length = sorted(range(len(token_ids)), key=lambda row: sum(map(len, token_ids[row])))
+        for start in range(0, len(token_ids), batch_size):
             rows = by_length[start : start + batch_size]
-            batch = [each.to(device) for each in stack_fields([numbered[row] for row in rows])]
+            batch = [field.to(device) for field in stack_fields([token_ids[row] for row in rows])]
             vectors[rows] = self.network(batch, generator=None).cpu().numpy()
         return vectors
 
     def save(self, folder: Path) -> None:
         """Write vocabulary, settings and weights."""
-        self.numbering.save(folder / "vocabulary.txt")
+        self.encoding.save(folder / "vocabulary.txt")
         save_file(self.network.state_dict(), folder / "weights.safetensors")
         described = {"fields": self.fields, "network": settings.values_of(self.network.config)}
         text = json.dumps(described, indent=2) + "\n"
         (folder / "encoder.json").write_text(text, encoding="utf-8")
 
     @classmethod
-    def load(cls, artifact: Artifact) -> "DirectionEncoder":
-        """The encoder that was saved."""
-        described = artifact.json("encoder.json")
-        where = f"{artifact.folder}: encoder.json"
-        config = settings.build(AutoencoderConfig, described["network"], where=where)
-        numbering = Numbering.load(artifact.path("vocabulary.txt"))
-        network = FieldsEncoder(len(numbering.vocabulary), len(described["fields"]), config)
-        network.load_state_dict(load_file(artifact.path("weights.safetensors")))
-        return cls(network.eval(), numbering, described["fields"])
+    def load(cls, artifact: Artifact) -> "DenseEncoder":
+        """Return a saved encoder; its settings must describe its weights."""
+        path, weights = artifact.path("encoder.json"), artifact.path("weights.safetensors")
+        described = read_json(path)
+        network = entry(path, described, "network", dict)
+        config = settings.build(AutoencoderConfig, network, where=str(path))
+        fields = names(path, "fields", described.get("fields"))
+        _check_sizes(path, config, len(fields), tensors=len(tensor_shapes(weights)))
+        encoding = TokenEncoder.load(artifact.path("vocabulary.txt"))
+        size = len(encoding.vocabulary)
+        return cls(
+            load_weights(lambda: FieldsEncoder(size, len(fields), config), weights),
+            encoding,
+            fields,
+        )
+
+
+def _check_sizes(path: Path, config: AutoencoderConfig, fields: int, *, tensors: int) -> None:
+    """Raise a ModelError unless these sizes are possible for a file with `tensors` tensors."""
+    for name in ("word_width", "width"):
+        whole(path, name, getattr(config, name), least=1, most=LARGEST_WIDTH)
+    whole(path, "embedding_dim", config.embedding_dim, least=2, most=LARGEST_WIDTH)
+    whole(path, "encoder_layers", config.encoder_layers, least=0, most=tensors)
+    layers = fields * config.encoder_layers
+    whole(path, "the number of fields and layers", layers, least=0, most=tensors)
+    real(path, "concentration", config.concentration, least=0, most=LARGEST_CONCENTRATION)
+    for name in ("dropout", "word_dropout"):
+        real(path, name, getattr(config, name), least=0, most=1)
 
 
 def stack_fields(rows: Sequence[Sequence[Sequence[int]]]) -> list[Sequences]:
-    """Fields of examples (example, field, token) as one padded batch a field."""
+    """Pad token ids (example, field, token) to one batch per field."""
     return [Sequences.pad(field) for field in zip(*rows, strict=True)]

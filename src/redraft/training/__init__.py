@@ -1,1 +1,1 @@
-"""Examples to trained parts. One loop; knows no model by name."""
+"""Training: one loop for all learned parts, from examples to a fitted model."""

@@ -1,71 +1,81 @@
-"""What is changed in the edit examples of an epoch, so that few examples teach more."""
+"""Data augmentation of edit examples: swapped numbers and masked rare words."""
 
 import random
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from redraft.data.edit_numbers import Tokens
-from redraft.data.tokenizer import is_word
+from redraft.config.ranges import SHARE, check_ranges
+from redraft.text.edit_encoder import Tokens
+from redraft.text.tokenizer import is_word
 
 RARE, RARE_SHARE = 10, 0.15
-"""A word that so many examples have, or such a share, is more likely a name than a construct."""
+"""A word in at most this many examples, or this share, is more likely a name than a keyword."""
 
 _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class AugmentationConfig:
-    """Chances: of an example, of an example, of a word.
+    """Probabilities of each augmentation.
 
-    `identity`: it is its own prototype, as in the paper. `renumbered`: the numbers that its input
-    and its output share are exchanged for others, in both. `hidden`: a word that they share and
-    that few examples have is hidden, so that it must be copied.
+    `identity`, per example: use the example as its own prototype, as in the paper.
+    `swap_numbers`, per example: replace the numbers that input and output share, in both.
+    `mask_rare_words`, per rare word that both share: treat it as OOV, so that it must be copied.
     """
 
-    identity: float = 0.1
-    renumbered: float = 0.5
-    hidden: float = 0.2
+    identity: Annotated[float, SHARE] = 0.1
+    swap_numbers: Annotated[float, SHARE] = 0.5
+    mask_rare_words: Annotated[float, SHARE] = 0.2
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 def numbers_in(tokens: Iterable[str]) -> set[str]:
-    """The numbers that tokens are or contain."""
+    """Return the decimal numbers within `tokens`."""
     return {number for token in tokens for number in _NUMBER.findall(token)}
 
 
 def shared_numbers(example: Tokens) -> set[str]:
-    """The numbers that stand in the input and in the output."""
-    return numbers_in(_input(example)) & numbers_in(example.output)
+    """Return the numbers that occur in both the input and the output."""
+    return numbers_in(_input_tokens(example)) & numbers_in(example.output)
 
 
-def renumber(example: Tokens, pool: Sequence[str], chance: random.Random) -> Tokens:
-    """The example with other numbers of the pool in place of those that x and y share."""
+def swap_numbers(example: Tokens, pool: Sequence[str], rng: random.Random) -> Tokens:
+    """Replace the numbers that x and y share by random ones of `pool`.
+
+    Returns `example` itself if the pool has too few unused numbers.
+    """
     shared = sorted(shared_numbers(example))
-    others = (numbers_in(_input(example)) | numbers_in(example.output)) - set(shared)
+    others = (numbers_in(_input_tokens(example)) | numbers_in(example.output)) - set(shared)
     free = [number for number in pool if number not in others]
     if len(free) < len(shared):
         return example
-    # no two become the same, and none becomes one that stays
-    exchanged = dict(zip(shared, chance.sample(free, len(shared)), strict=True))
-    fields = [_exchange(field, exchanged) for field in example.fields]
-    return Tokens(fields, _exchange(example.output, exchanged))
+    # Distinct numbers stay distinct, also from those that are not replaced.
+    replacements = dict(zip(shared, rng.sample(free, len(shared)), strict=True))
+    fields = [_replace(field, replacements) for field in example.fields]
+    return Tokens(fields, _replace(example.output, replacements))
 
 
 def rare_words(counts: Mapping[str, int], examples: int) -> set[str]:
-    """The words that few of the examples have, given the number of those that have each."""
-    most = max(RARE, RARE_SHARE * examples)
-    return {word for word, count in counts.items() if count <= most and is_word(word)}
+    """Return the words that occur in few of `examples`, given their document frequencies."""
+    max_count = max(RARE, RARE_SHARE * examples)
+    return {word for word, count in counts.items() if count <= max_count and is_word(word)}
 
 
-def hide(example: Tokens, rare: Container[str], rate: float, chance: random.Random) -> set[str]:
-    """Rare words that x and y share, each with the same chance."""
-    shared = sorted(_input(example).intersection(example.output))
-    return {word for word in shared if word in rare and chance.random() < rate}
+def words_to_mask(
+    example: Tokens, rare: Container[str], rate: float, rng: random.Random
+) -> set[str]:
+    """Draw each rare word that x and y share with probability `rate`."""
+    shared = sorted(_input_tokens(example).intersection(example.output))
+    return {word for word in shared if word in rare and rng.random() < rate}
 
 
-def _input(example: Tokens) -> set[str]:
+def _input_tokens(example: Tokens) -> set[str]:
     return {token for field in example.fields for token in field}
 
 
-def _exchange(tokens: Collection[str], exchanged: Mapping[str, str]) -> list[str]:
-    return [_NUMBER.sub(lambda found: exchanged.get(found[0], found[0]), each) for each in tokens]
+def _replace(tokens: Collection[str], numbers: Mapping[str, str]) -> list[str]:
+    return [_NUMBER.sub(lambda match: numbers.get(match[0], match[0]), token) for token in tokens]

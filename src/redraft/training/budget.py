@@ -1,4 +1,4 @@
-"""As many steps as a time allows: measured on a few batches before the first one counts."""
+"""Choose the number of steps that fit a time budget, by timing a few batches first."""
 
 import json
 import math
@@ -9,31 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from redraft.training.workers import ALONE, Workers
+from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
 
 if TYPE_CHECKING:
-    from redraft.training.loop import Task, TrainingConfig
+    from redraft.training.trainer import Task, TrainingConfig
 
-_TIMED = 12
-_EVALUATING = 0.3
-"""The largest share of a budget that goes into scores on dev."""
+_TIMED_STEPS = 12
+_EVALUATION_SHARE = 0.3
+"""Largest share of the budget for evaluation on dev."""
 _RESERVED = 0.15
-"""The share of a budget that is kept for what was not measured: loading, saving, noise."""
-_UPDATE = 1.1
-"""A step with the update of the weights, which is not timed, beside one without."""
+"""Share of the budget reserved for unmeasured work: loading, saving, variation."""
+_UPDATE_FACTOR = 1.1
+"""Cost of a step with the weight update, which is not timed, relative to one without."""
 
 
 def within_budget(
-    task: "Task", config: "TrainingConfig", plan: Path, *, workers: Workers = ALONE
+    task: "Task", config: "TrainingConfig", plan: Path, *, workers: ProcessGroup = SINGLE_PROCESS
 ) -> "TrainingConfig":
-    """The settings with no more steps than the budget allows; a plan once made is kept."""
+    """Return `config` with at most as many steps as fit its budget.
+
+    The result is written to `plan`, and a run that is resumed reads it from there.
+    """
     if not config.budget:
         return config
-    settings = workers.first(lambda: _read(plan))
+    settings = workers.broadcast(lambda: _read(plan))
     if settings is None:
-        # all of them step at once, as they will
-        step, evaluation = _seconds(task, config, workers)
-        settings = workers.first(lambda: _make(plan, config, step, evaluation))
+        # All workers step at once, as in training.
+        step, evaluation = _measure_seconds(task, config, workers)
+        settings = workers.broadcast(lambda: _write_plan(plan, config, step, evaluation))
     return replace(config, **settings)
 
 
@@ -44,11 +47,15 @@ def _read(plan: Path) -> dict[str, Any] | None:
     return settings
 
 
-def _make(plan: Path, config: "TrainingConfig", step: float, evaluation: float) -> dict[str, Any]:
-    """The settings by what a step and an evaluation take, written down."""
+def _write_plan(
+    plan: Path, config: "TrainingConfig", step: float, evaluation: float
+) -> dict[str, Any]:
+    """Choose settings by the seconds of a step and of an evaluation, and write them to `plan`."""
     time_left = (1 - _RESERVED) * config.budget
-    wished = math.ceil(config.steps / config.evaluate_every)
-    evaluations = max(1, min(wished, int(_EVALUATING * time_left / max(evaluation, 1e-9))))
+    configured = math.ceil(config.steps / config.evaluate_every)
+    evaluations = max(
+        1, min(configured, int(_EVALUATION_SHARE * time_left / max(evaluation, 1e-9)))
+    )
     steps = int((time_left - evaluations * evaluation) / step)
     steps = max(1, min(config.steps, steps))
     settings: dict[str, Any] = {
@@ -61,19 +68,21 @@ def _make(plan: Path, config: "TrainingConfig", step: float, evaluation: float) 
     return settings
 
 
-def _seconds(task: "Task", config: "TrainingConfig", workers: Workers) -> tuple[float, float]:
-    """How long a step takes, in the mean of a few, and an evaluation; no weight is changed."""
-    batches = task.batches(config.batch_size, seed=config.seed)[:_TIMED]
+def _measure_seconds(
+    task: "Task", config: "TrainingConfig", workers: ProcessGroup
+) -> tuple[float, float]:
+    """Return the mean seconds of a step and those of an evaluation; changes no weights."""
+    batches = task.batches(config.batch_size, seed=config.seed)[:_TIMED_STEPS]
     generator = torch.Generator(next(task.network.parameters()).device).manual_seed(config.seed)
     started = time.monotonic()
     for rows in batches:
-        cost = task.step(workers.share(rows) or rows[:1], generator=generator)
-        cost.loss.backward()  # type: ignore[no-untyped-call]
-        workers.add_up(task.network, cost)
+        result = task.step(workers.shard(rows) or rows[:1], generator=generator)
+        result.loss.backward()  # type: ignore[no-untyped-call]
+        workers.all_reduce(task.network, result)
         task.network.zero_grad(set_to_none=True)
-    step = _UPDATE * (time.monotonic() - started) / len(batches)
+    step = _UPDATE_FACTOR * (time.monotonic() - started) / len(batches)
     started = time.monotonic()
-    if workers.is_first:
+    if workers.is_main:
         task.network.eval()
         task.evaluate()
         task.network.train()

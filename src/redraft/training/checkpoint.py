@@ -1,4 +1,4 @@
-"""A training run on disk: weights, optimiser and progress, replaced as one; a log beside them."""
+"""Checkpoints of a training run: weights, optimiser state and progress, replaced atomically."""
 
 import hashlib
 import json
@@ -12,16 +12,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from redraft.artifact import Artifact, open_artifact, write_artifact
-from redraft.data.example import Example
-from redraft.data.filed import identities
 from redraft.errors import ModelError
-from redraft.training.averaging import Weights
-from redraft.training.workers import ALONE, Workers
+from redraft.storage.artifact import Artifact, open_artifact, write_artifact
+from redraft.storage.disk import identities
+from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
+from redraft.training.ema import Weights
+from redraft.types import Example
 
 
 def fingerprint(examples: Iterable[Example], settings: Sequence[Any]) -> str:
-    """A digest of all that decides the weights: what is trained on, and how."""
+    """Return a digest of everything that determines the weights: examples and settings."""
     digest = hashlib.sha256(json.dumps(settings).encode())
     for identity in identities(examples):
         digest.update(identity.encode())
@@ -30,7 +30,7 @@ def fingerprint(examples: Iterable[Example], settings: Sequence[Any]) -> str:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come: enough, with the weights, to go on to the same end."""
+    """Progress of a run: with the weights, enough to resume to an identical result."""
 
     step: int
     best_step: int
@@ -40,46 +40,50 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Weights beside those that are trained: the best so far, and the mean of the last steps."""
+class ExtraWeights:
+    """Weights besides those being trained: the best so far and the EMA."""
 
     best: Weights
-    average: Weights
+    ema: Weights
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder that holds the last state of a run, if there is one."""
+    """A folder with the latest state of a run, if one was saved."""
 
     folder: Path
     fingerprint: str
 
     def exists(self) -> bool:
-        """Whether a run was begun here."""
+        """Return True if a state was saved."""
         return (self.folder / "manifest.json").exists()
 
     def save(
         self,
         network: nn.Module,
         optimiser: torch.optim.Optimizer,
-        kept: Kept,
+        extra: ExtraWeights,
         progress: Progress,
     ) -> None:
-        """Write the state in one step: a kill leaves the state before or this one."""
+        """Write the state atomically: a kill leaves either the previous state or this one."""
         with write_artifact(self.folder) as staging:
             save_file(dict(network.state_dict()), staging / "weights.safetensors")
-            save_file(kept.best, staging / "best.safetensors")
-            save_file(kept.average, staging / "average.safetensors")
+            save_file(extra.best, staging / "best.safetensors")
+            save_file(extra.ema, staging / "ema.safetensors")
             save_file(_optimiser_tensors(optimiser), staging / "optimiser.safetensors")
             text = json.dumps({"fingerprint": self.fingerprint, **asdict(progress)}, indent=2)
             (staging / "progress.json").write_text(text + "\n", encoding="utf-8")
 
     def load(
-        self, network: nn.Module, optimiser: torch.optim.Optimizer, *, workers: Workers = ALONE
-    ) -> tuple[Kept, Progress]:
-        """Put the state back; returns what is kept beside it and the progress.
+        self,
+        network: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        *,
+        workers: ProcessGroup = SINGLE_PROCESS,
+    ) -> tuple[ExtraWeights, Progress]:
+        """Restore network and optimiser; return the other weights and the progress.
 
-        Of several workers the first reads: the others need not see its disk.
+        Only the main worker reads the files: the others need no access to its disk.
         """
 
         @cache
@@ -87,34 +91,36 @@ class Checkpoint:
             return open_artifact(self.folder)
 
         def tensors(name: str) -> Weights:
-            return workers.first_tensors(lambda: load_file(artifact().path(f"{name}.safetensors")))
+            return workers.broadcast_tensors(
+                lambda: load_file(artifact().path(f"{name}.safetensors"))
+            )
 
-        values = workers.first(lambda: self._progress(artifact()))
+        values = workers.broadcast(lambda: self._progress(artifact()))
         network.load_state_dict(tensors("weights"))
         _restore_optimiser(optimiser, tensors("optimiser"))
         device = next(network.parameters()).device
-        kept = (
+        extra = (
             {name: tensor.to(device) for name, tensor in tensors(file).items()}
-            for file in ("best", "average")
+            for file in ("best", "ema")
         )
-        return Kept(*kept), Progress(**values)
+        return ExtraWeights(*extra), Progress(**values)
 
     def _progress(self, artifact: Artifact) -> dict[str, Any]:
         values: dict[str, Any] = artifact.json("progress.json")
         if values.pop("fingerprint") != self.fingerprint:
             raise ModelError(
-                f"{self.folder}: holds a training of other pairs or settings; "
-                "remove the folder to begin anew"
+                f"{self.folder}: belongs to a training run on other pairs or settings; "
+                "delete the folder to start over"
             )
         return values
 
 
 def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's moments and counts, by the number of their parameter."""
+    """Return Adam's moments and step counts by parameter index."""
     state = optimiser.state_dict()["state"]
     return {
-        f"{number}.{name}": tensor.contiguous()
-        for number, entries in state.items()
+        f"{index}.{name}": tensor.contiguous()
+        for index, entries in state.items()
         for name, tensor in entries.items()
     }
 
@@ -122,6 +128,6 @@ def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 def _restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
-        number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = tensor
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = tensor
     optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

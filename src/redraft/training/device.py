@@ -1,4 +1,4 @@
-"""Which device to train on."""
+"""The choice of the training device."""
 
 import torch
 
@@ -8,12 +8,12 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def choose_device(name: str) -> torch.device:
-    """The named device; `auto` is the fastest there is. The noise is drawn on it."""
+    """Return the device `name`; `auto` is CUDA if available, otherwise the CPU."""
     available = {"cpu": True, "cuda": torch.cuda.is_available()}
     available["mps"] = torch.backends.mps.is_available()
     if name == "auto":
         return torch.device("cuda" if available["cuda"] else "cpu")
     if not available.get(name, False):
-        known = ", ".join(device for device, there in available.items() if there)
-        raise ConfigError(f"no device {name!r} here; choose auto or one of: {known}")
+        names = ", ".join(device for device, is_available in available.items() if is_available)
+        raise ConfigError(f"no device {name!r} here; choose auto or one of: {names}")
     return torch.device(name)

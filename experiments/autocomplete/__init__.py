@@ -1,0 +1,1 @@
+"""Completion of Python functions in a project and across packages."""

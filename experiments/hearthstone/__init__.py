@@ -1,0 +1,1 @@
+"""Hearthstone cards to Python classes: the table of the paper."""

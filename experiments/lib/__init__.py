@@ -1,0 +1,1 @@
+"""What the experiments share: runner, result rows, paired differences, tables, baselines, plots."""

@@ -1,0 +1,1 @@
+"""Two other kinds of pairs, with the defaults: English to SQL, documentation to arguments."""

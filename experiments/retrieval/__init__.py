@@ -1,0 +1,1 @@
+"""Which retriever finds the output that is easiest to edit."""

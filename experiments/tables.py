@@ -1,0 +1,103 @@
+"""Write the result tables into the pages: run `python -m experiments.tables` after an experiment.
+
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->` in a page of this folder
+or in the project's README, and is made from the results.json of its experiment alone. With
+`--check` nothing is written, and the exit code is 1 if a page is out of date.
+"""
+
+import re
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.autocomplete.tables import TABLES as AUTOCOMPLETE
+from experiments.hearthstone.run import TABLES as HEARTHSTONE
+from experiments.lib.results import Row, read_results
+from experiments.lib.tables import Table
+from experiments.pairs.run import TABLES as PAIRS
+from experiments.retrieval.tables import TABLES as RETRIEVAL
+from redraft.cli._console import print_note
+from redraft.errors import PairsError, RedraftError
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+README = ROOT / "README.md"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A results.json and the tables made from it, by their names in the pages."""
+
+    results: Path
+    tables: Mapping[str, Table]
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the results, none if nothing was measured yet."""
+        return read_results(self.results)
+
+
+SOURCES = (
+    Source(HERE / "hearthstone" / "results.json", HEARTHSTONE),
+    Source(HERE / "pairs" / "results.json", PAIRS),
+    Source(HERE / "retrieval" / "results.json", RETRIEVAL),
+    *(
+        Source(
+            HERE / "autocomplete" / folder / "results.json",
+            {f"autocomplete {size}, {name}": table for name, table in AUTOCOMPLETE.items()},
+        )
+        for size, folder in (("small", ""), ("full", "full"))
+    ),
+)
+
+_TABLE = re.compile(
+    r"(?P<start><!-- table: (?P<name>[^\n]+) -->\n)(?:.*?)(?P<end><!-- end of table -->)",
+    flags=re.DOTALL,
+)
+
+
+def pages() -> Iterator[Path]:
+    """Yield the pages that may hold tables."""
+    yield README
+    yield from sorted(HERE.glob("*/*.md"))
+
+
+def filled(page: Path) -> str:
+    """Return the text of `page` with every table made anew."""
+    tables = {name: (table, source) for source in SOURCES for name, table in source.tables.items()}
+
+    def fill(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name not in tables:
+            known = ", ".join(tables)
+            raise PairsError(f"{page}: no experiment has a table {name!r}; there are: {known}")
+        table, source = tables[name]
+        return found["start"] + table.markdown(source.rows()) + found["end"]
+
+    return _TABLE.sub(fill, page.read_text(encoding="utf-8"))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the pages whose tables changed, or only name them."""
+    options = ArgumentParser(prog="python -m experiments.tables", description=__doc__)
+    options.add_argument("--check", action="store_true", help="write nothing")
+    is_check = options.parse_args(arguments).check
+    try:
+        changed = {page: text for page in pages() if (text := filled(page)) != page.read_text()}
+    except RedraftError as error:
+        print_note(f"error: {error}")
+        sys.exit(2)
+    for page, text in changed.items():
+        name = page.relative_to(ROOT)
+        if is_check:
+            print_note(f"{name}: tables are out of date; run `python -m experiments.tables`")
+        else:
+            page.write_text(text, encoding="utf-8")
+            print_note(f"{name}: tables written")
+    if is_check and changed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""Share the fixtures of the product's tests."""
+
+from tests.conftest import examples
+
+__all__ = ["examples"]

@@ -1,0 +1,82 @@
+"""Arguments and options shared by several commands, and the parsing of their values."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from redraft.cli._console import Format
+from redraft.config.ranges import SECONDS, shorten, shown
+from redraft.data.rows import Columns
+from redraft.errors import ConfigError, PairsError
+
+PAIRS_HELP = (
+    "File of pairs: .jsonl (rows with x and y), .csv, .tsv, .parquet, or .in next to .out; "
+    "may be gzipped (.gz)."
+)
+
+PairsArgument = Annotated[Path, typer.Argument(help=PAIRS_HELP, show_default=False)]
+ModelArgument = Annotated[
+    Path, typer.Argument(help="Model folder written by `redraft fit`.", show_default=False)
+]
+XColumns = Annotated[
+    str,
+    typer.Option(help="Input columns of a table, separated by commas. [x, or x.*]"),
+]
+YColumn = Annotated[str, typer.Option(help="Output column of a table.")]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="json: JSON lines; table: formatted for a terminal.")
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Use only examples with this meta value: KEY=VALUE. May be repeated."),
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="PostgreSQL database with the examples: postgresql://USER@HOST:PORT/DATABASE. "
+        "Put the password into PGPASSWORD or ~/.pgpass rather than here.",
+        show_default=False,
+    ),
+]
+
+
+def columns(x_columns: str, y_column: str) -> Columns:
+    """Return the input and output columns given by `--x-columns` and `--y-column`."""
+    return Columns(tuple(name for name in x_columns.split(",") if name), y_column)
+
+
+def seconds(budget: str) -> float:
+    """Return a `budget` such as 90s, 10m or 1h in seconds; 0 if it is empty."""
+    if not budget:
+        return 0.0
+    units = {"s": 1, "m": 60, "h": 3600}
+    try:
+        amount = float(budget[:-1]) * units[budget[-1]]
+    except (KeyError, ValueError):
+        amount = 0.0
+    if not 0 < amount <= SECONDS.high:
+        raise ConfigError(f"--budget {shorten(budget)}: expected a time such as 90s, 10m or 1h")
+    return amount
+
+
+def part_settings(tables: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return `tables`, read from `path`, if they configure only the retriever and the editor."""
+    for name, values in tables.items():
+        if name not in ("retriever", "editor") or not isinstance(values, dict):
+            allowed = "[retriever.…] and [editor.…]"
+            raise ConfigError(f"{path}: unknown setting {shown(name)}; its tables are {allowed}")
+    return tables
+
+
+def filters(where: Sequence[str] | None) -> dict[str, str]:
+    """Return the values of `--where`, KEY=VALUE each, as a filter on meta."""
+    values = {}
+    for text in where or ():
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise PairsError(f"--where {shorten(text)}: expected KEY=VALUE")
+        values[key] = value
+    return values

@@ -1,0 +1,99 @@
+"""A code base as the examples of a model: mined, compared by file, updated where files changed.
+
+Trains nothing. Knows no protocol and no terminal.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from redraft.data.rows import BadRow
+from redraft.errors import PairsError
+from redraft.mining.python_functions import FIELDS, Source, find_sources, mine
+from redraft.model import RetrieveAndEdit
+from redraft.retrieval.base import Retriever
+from redraft.types import Example
+
+Progress = Callable[[Sequence[Source]], Iterable[Source]]
+"""Wraps the sources to report progress while they are iterated."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """The functions of a code base by file, and the files that could not be read."""
+
+    files: dict[str, list[Example]]
+    skipped: list[BadRow]
+
+    @classmethod
+    def read(
+        cls, paths: Sequence[Path], *, without: Iterable[str] = (), watch: Progress = iter
+    ) -> "Project":
+        """Mine every function with a body under `paths`, except in folders named in `without`."""
+        return cls({}, []).updated(find_sources(paths, without=without), watch=watch)
+
+    def updated(
+        self, sources: Sequence[Source], *, removed: Iterable[str] = (), watch: Progress = iter
+    ) -> "Project":
+        """Return the project with `sources` read again and the files named in `removed` dropped.
+
+        Sources that share a name must be given together. If one of them cannot be read, the
+        previous functions of that name stay.
+        """
+        updated: dict[str, list[Example]] = {}
+        skipped: list[BadRow] = []
+        for source in watch(sources):
+            mined = mine(source, documented_only=False)
+            if isinstance(mined, BadRow):
+                skipped.append(mined)
+            else:
+                updated.setdefault(source.name, []).extend(mined)
+        dropped = set(removed)
+        unreadable = {bad.file for bad in skipped} & self.files.keys()
+        files = {name: examples for name, examples in self.files.items() if name not in dropped}
+        files |= {name: examples for name, examples in updated.items() if name not in unreadable}
+        changed = dropped | {source.name for source in sources}
+        return Project(files, [bad for bad in self.skipped if bad.file not in changed] + skipped)
+
+
+@dataclass(frozen=True)
+class IndexChange:
+    """The difference between an index and a project: rows to remove and examples to add."""
+
+    rows: list[int]
+    examples: list[Example]
+
+    @classmethod
+    def between(cls, retriever: Retriever, project: Project) -> "IndexChange":
+        """Return the change that replaces the examples of all files that differ."""
+        rows_of: dict[str, list[int]] = {}
+        for row, example in enumerate(retriever.examples):
+            rows_of.setdefault(str(example.meta.get("file")), []).append(row)
+        indexed = retriever.examples
+        same = {
+            name
+            for name, functions in project.files.items()
+            if [indexed[row] for row in rows_of.get(name, [])] == functions
+        }
+        changed = {name: examples for name, examples in project.files.items() if name not in same}
+        return cls(
+            sorted(row for name, rows in rows_of.items() if name not in same for row in rows),
+            [example for examples in changed.values() for example in examples],
+        )
+
+
+def index_project(model: RetrieveAndEdit, project: Project) -> tuple[RetrieveAndEdit, IndexChange]:
+    """Return the model with the functions of a project as its examples, and the change."""
+    if not any(project.files.values()):
+        raise PairsError("no function with a body was found; give a folder of Python sources")
+    fields = list(model.retriever.examples[0].x) if model.retriever.examples else []
+    if fields and fields != list(FIELDS):
+        raise PairsError(
+            f"this model's input has the fields {', '.join(fields)}; a code base needs a model of "
+            f"mined functions ({', '.join(FIELDS)})"
+        )
+    change = IndexChange.between(model.retriever, project)
+    if not (change.rows or change.examples):
+        return model, change
+    retriever = model.retriever.replace(change.rows, change.examples)
+    return RetrieveAndEdit(retriever, model.editor), change

@@ -1,0 +1,1 @@
+"""Settings: dataclasses, their ranges, and TOML."""

@@ -1,0 +1,103 @@
+"""Settings as text: a commented TOML file, and the reference page docs/settings.md.
+
+Works on any dataclasses of settings; the comments are those of `descriptions`.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from redraft.config import presets
+from redraft.config.descriptions import SETTINGS, TABLES
+from redraft.config.ranges import types_of
+from redraft.config.toml import setting_names, toml_value
+
+Parts = Mapping[str, Any]
+"""The settings of each part, dataclasses by the names "retriever" and "editor"."""
+
+FROM_OPTIONS = ("training.seed", "training.budget")
+"""Settings that options of `fit` set: in a file they would override the options."""
+
+_COLUMN = 36
+
+
+def commented_toml(parts: Parts, *, title: str) -> str:
+    """Return the settings as a TOML file with a comment on every table and setting.
+
+    Settings that options of `fit` set are commented out.
+    """
+    lines = [f"# {title}"]
+    for table, name, value in _values(parts):
+        heading = f"[{table}]"
+        if heading not in lines:
+            lines += ["", f"# {TABLES[table]}", heading]
+        assignment = f"{name} = {toml_value(value)}"
+        if f"{table}.{name}".partition(".")[2] in FROM_OPTIONS:
+            assignment = f"# {assignment}"
+        lines.append(f"{assignment:<{_COLUMN}}  # {SETTINGS[f'{table}.{name}']}")
+    return "\n".join(lines) + "\n"
+
+
+def settings_page(parts: Parts) -> str:
+    """Return the reference page of all settings: `parts` has the dataclasses' defaults."""
+    lines = [
+        "# Settings",
+        "",
+        "Written by `make settings`; do not edit.",
+        "",
+        "`redraft fit` chooses a preset for the pairs, and a TOML file changes single settings:",
+        "",
+        "```sh",
+        "redraft config pairs.jsonl > settings.toml   # the preset for these pairs, commented",
+        "redraft fit pairs.jsonl -o model/ --config settings.toml",
+        "```",
+        "",
+        "A file may leave out any setting. Names and ranges are checked before training begins.",
+        "",
+        "## Presets",
+        "",
+        "| preset | for |",
+        "|---|---|",
+        *(f"| `{name}` | {_summary(make)} |" for name, make in presets.PRESETS.items()),
+        "",
+        "Values of presets below are for "
+        + ", ".join(f"{count:,} pairs (`{name}`)" for name, count in presets.TYPICAL.items())
+        + "; some depend on the number.",
+    ]
+    for table, name, default in _values(parts):
+        heading = f"## `[{table}]`"
+        if heading not in lines:
+            lines += ["", heading, "", TABLES[table], ""]
+            lines += ["| setting | default | presets | range | meaning |", "|---|---|---|---|---|"]
+        part, inner = table.split(".")
+        limits = _limits(type(getattr(parts[part], inner)), name)
+        others = ", ".join(_others(part, inner, name, default))
+        meaning = SETTINGS[f"{table}.{name}"]
+        lines.append(f"| `{name}` | `{toml_value(default)}` | {others} | {limits} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _values(parts: Parts) -> Iterator[tuple[str, str, Any]]:
+    """Yield the table, name and value of every setting."""
+    for part, config in parts.items():
+        for full in setting_names(type(config)):
+            table, _, name = full.partition(".")
+            yield f"{part}.{table}", name, getattr(getattr(config, table), name)
+
+
+def _others(part: str, table: str, name: str, default: Any) -> Iterator[str]:
+    """Yield the presets in which a setting differs from its default, with their values."""
+    for preset, count in presets.TYPICAL.items():
+        value = presets.preset(preset, count)[part].get(table, {}).get(name, default)
+        if value != default:
+            yield f"{preset} `{toml_value(value)}`"
+
+
+def _limits(config_type: type, name: str) -> str:
+    kind, allowed = types_of(config_type)[name]
+    return allowed.describe(kind) if allowed else {"bool": "true or false"}.get(kind.__name__, "")
+
+
+def _summary(make: Any) -> str:
+    """Return the first line of a preset's docstring."""
+    return (inspect.getdoc(make) or "").splitlines()[0].rstrip(".")

@@ -1,0 +1,223 @@
+"""Estimate the memory needed to read a Parquet file from its page headers.
+
+Column sizes in the footer are not sufficient: with dictionary or prefix encoding a few kilobytes
+can unpack to gigabytes. Reads no values.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from os import SEEK_END
+from typing import IO, Any
+
+from redraft.data.thrift import INTEGERS, LIST, STRUCT, Thrift, ThriftError, TooShort
+
+MAX_PAGE_BYTES = 1 << 27
+"""Maximum unpacked size of a page. Writers make pages of about 1 MB, or of 1,024 values."""
+
+BATCH_BYTES = 1 << 26
+"""Maximum decoded size of a batch of rows."""
+
+MAX_BYTES = 3 << 27
+"""Maximum memory for a single row with its pages; files that need more are rejected."""
+
+MOST_ROWS = 4096
+"""Maximum number of rows per batch."""
+
+_VALUE_BYTES = 16
+"""Overhead of a value besides its text: offset, levels and validity bit."""
+
+_MAX_HEADER = 1 << 24
+_DICTIONARY_PAGE = 2
+_DICTIONARY_ENCODINGS = (2, 8)
+_DELTA_BYTE_ARRAY = 7
+
+
+class PageError(ThriftError):
+    """A damaged page or footer."""
+
+
+class OversizedError(PageError):
+    """Pages that need too much memory."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its unpacked size, its number of values, and the largest size of a value."""
+
+    unpacked: int
+    values: int
+    largest: int
+
+    @property
+    def held(self) -> int:
+        """Memory for reading the page: its dictionary, unpacked and decoded."""
+        return self.unpacked + 2 * self.largest
+
+    def bytes_of(self, values: int) -> int:
+        """Return an upper bound on the decoded size of `values` values of this page."""
+        return values * _VALUE_BYTES + max(self.unpacked, min(values, self.values) * self.largest)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A column of a row group: its number in the schema, and the position of its pages."""
+
+    column: int
+    values: int
+    start: int
+    length: int
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """The number of rows of a row group, and its selected columns."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+
+def _read_header(stream: IO[bytes], offset: int, end: int) -> tuple[dict[int, Any], int]:
+    """Read the page header at `offset`; return its fields and the offset of the page."""
+    size = 256
+    while True:
+        stream.seek(offset)
+        header = Thrift(stream.read(min(size, end - offset)))
+        try:
+            return _page_header(header), offset + header.at
+        except TooShort:
+            if size >= min(end - offset, _MAX_HEADER):
+                raise PageError("a page header is cut off") from None
+            size *= 16
+
+
+def _page_header(header: Thrift) -> dict[int, Any]:
+    """Return the integer fields of a page header; nested headers are dictionaries."""
+    fields: dict[int, Any] = {}
+    for number, kind in header.fields():
+        if kind == STRUCT:
+            fields[number] = header.integers()
+        elif kind in INTEGERS:
+            fields[number] = header.integer()
+        else:
+            header.skip(kind)
+    return fields
+
+
+def read_footer(stream: IO[bytes], wanted: Callable[[int], bool]) -> list[RowGroup]:
+    """Return the row groups of a file, with the columns whose numbers are `wanted`.
+
+    pyarrow's column metadata is not used: it crashes on invalid statistics in a damaged footer.
+    """
+    end = stream.seek(-8, SEEK_END)
+    length = int.from_bytes(stream.read(4), "little")
+    if length > end:
+        raise PageError("the footer is longer than the file")
+    stream.seek(end - length)
+    footer = Thrift(stream.read(length))
+    groups: list[RowGroup] = []
+    try:
+        for number, kind in footer.fields():
+            if number == 4 and kind == LIST:
+                groups += [_row_group(footer, wanted) for _ in footer.structs()]
+            else:
+                footer.skip(kind)
+    except TooShort:
+        raise PageError("the footer is cut off") from None
+    return groups
+
+
+def _row_group(footer: Thrift, wanted: Callable[[int], bool]) -> RowGroup:
+    rows, chunks = 0, []
+    for number, kind in footer.fields():
+        if number == 1 and kind == LIST:
+            for column in footer.structs():
+                metadata = _column_metadata(footer)
+                if wanted(column):
+                    chunks.append(_chunk(column, metadata))
+        elif number == 3 and kind in INTEGERS:
+            rows = footer.integer()
+        else:
+            footer.skip(kind)
+    return RowGroup(rows, tuple(chunks))
+
+
+def _column_metadata(footer: Thrift) -> dict[int, int]:
+    metadata: dict[int, int] = {}
+    for number, kind in footer.fields():
+        if number == 3 and kind == STRUCT:
+            metadata = footer.integers()
+        else:
+            footer.skip(kind)
+    return metadata
+
+
+def _chunk(column: int, metadata: dict[int, int]) -> Chunk:
+    values, length, data, dictionary = (metadata.get(number, 0) for number in (5, 7, 9, 11))
+    start = dictionary if 0 < dictionary < data else data
+    if min(start, values, length) < 0:
+        raise PageError("a column has a negative offset or length")
+    return Chunk(column, values, start, length)
+
+
+def read_pages(stream: IO[bytes], chunk: Chunk) -> Iterator[Page]:
+    """Yield the data pages of a column of a row group.
+
+    Raises `OversizedError` at a page of more than `MAX_PAGE_BYTES`, `PageError` at a damaged one.
+    """
+    offset = chunk.start
+    # some old writers omit the first header from the length; Arrow allows for 100 bytes
+    end = offset + chunk.length + 100
+    remaining, dictionary = chunk.values, 0
+    while remaining > 0 and offset < end:
+        fields, offset = _read_header(stream, offset, end)
+        unpacked, packed = (fields.get(number, -1) for number in (2, 3))
+        if not (isinstance(unpacked, int) and isinstance(packed, int)) or min(unpacked, packed) < 0:
+            raise PageError("a page header has no sizes")
+        if unpacked > MAX_PAGE_BYTES:
+            raise OversizedError(
+                f"a page unpacks to {unpacked:,} bytes, more than {MAX_PAGE_BYTES:,}"
+            )
+        offset += packed
+        data = fields.get(5, fields.get(8, {}))
+        if fields.get(1) == _DICTIONARY_PAGE:
+            dictionary = unpacked
+        elif isinstance(data, dict) and isinstance(data.get(1), int):
+            if data[1] < 0:
+                raise PageError("a page header has a negative number of values")
+            remaining -= data[1]
+            encoding = data.get(2 if 5 in fields else 4)
+            largest = unpacked if encoding == _DELTA_BYTE_ARRAY else 0
+            largest = dictionary if encoding in _DICTIONARY_ENCODINGS else largest
+            yield Page(unpacked, data[1], largest)
+
+
+def batch_rows(columns: Sequence[Sequence[Page]]) -> int:
+    """Return the number of rows per batch for the pages of the flat columns of a row group.
+
+    Raises `OversizedError` if even a single row can need too much memory.
+    """
+    pages_held = sum(max((page.held for page in pages), default=0) for pages in columns)
+    rows = MOST_ROWS
+    while (decoded := sum(_window(pages, rows) for pages in columns)) > BATCH_BYTES and rows > 1:
+        rows //= 2
+    needed = pages_held + 2 * decoded  # two batches: one is in use while the next is decoded
+    if needed > MAX_BYTES:
+        raise OversizedError(
+            f"its columns unpack to {needed:,} bytes at once, more than {MAX_BYTES:,}"
+        )
+    return rows
+
+
+def _window(pages: Sequence[Page], rows: int) -> int:
+    """Return an upper bound on the decoded size of any `rows` consecutive values."""
+    most = total = first = between = 0
+    for last, page in enumerate(pages):
+        total += page.bytes_of(rows)
+        # a window of `rows` spans pages first to last if fewer values lie between them
+        while first < last and between >= rows - 1:
+            total -= pages[first].bytes_of(rows)
+            first += 1
+            between -= pages[first].values if first < last else 0
+        most = max(most, total)
+        between += page.values if first < last else 0
+    return most

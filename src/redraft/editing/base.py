@@ -1,0 +1,102 @@
+"""The interface of editors, and the verbatim editor."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from redraft.editing.session import CompletionSession, VerbatimSession
+from redraft.storage.artifact import Artifact
+from redraft.types import Candidate, Completion, Input, Prototype
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Editor(ABC):
+    """Edits the prototypes of an input into outputs for it."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def wants(self, k: int) -> int:
+        """Return the number of prototypes needed to predict `k` candidates."""
+
+    @abstractmethod
+    def edit(
+        self,
+        inputs: Sequence[Input],
+        prototypes: Sequence[Sequence[Prototype]],
+        k: int = 1,
+        *,
+        generator: "torch.Generator | None" = None,
+    ) -> list[list[Candidate]]:
+        """Edit `prototypes`, one list per input; sample the edits if given a `generator`.
+
+        Returns at most `k` candidates per input with distinct outputs, best first.
+        """
+
+    @abstractmethod
+    def start_session(self, x: Input, prototypes: Sequence[Prototype]) -> CompletionSession:
+        """Encode one input and its prototypes for repeated completion of its output."""
+
+    def complete(
+        self,
+        inputs: Sequence[Input],
+        prefixes: Sequence[str],
+        prototypes: Sequence[Sequence[Prototype]],
+        k: int = 5,
+    ) -> list[list[Completion]]:
+        """Return at most `k` completions of each prefix, most probable first."""
+        return [
+            self.start_session(x, retrieved).complete(prefix, k)
+            for x, prefix, retrieved in zip(inputs, prefixes, prototypes, strict=True)
+        ]
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the files that `load` reads into an existing, empty folder."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, artifact: Artifact) -> "Editor":
+        """Load the editor that `save` wrote."""
+
+
+class VerbatimEditor(Editor):
+    """Returns the prototypes' outputs unchanged; the score is the negative distance."""
+
+    name = "verbatim"
+
+    def wants(self, k: int) -> int:
+        """Return `k`: one prototype per candidate."""
+        return k
+
+    def edit(
+        self,
+        inputs: Sequence[Input],  # noqa: ARG002
+        prototypes: Sequence[Sequence[Prototype]],
+        k: int = 1,
+        *,
+        generator: "torch.Generator | None" = None,  # noqa: ARG002
+    ) -> list[list[Candidate]]:
+        """Return the outputs of the first `k` prototypes of each input."""
+        return [
+            [
+                Candidate(prototype.example.y, -prototype.distance, prototype)
+                for prototype in retrieved[:k]
+            ]
+            for retrieved in prototypes
+        ]
+
+    def start_session(self, x: Input, prototypes: Sequence[Prototype]) -> CompletionSession:  # noqa: ARG002
+        """Return a session that completes from the aligned prototypes."""
+        return VerbatimSession(prototypes)
+
+    def save(self, folder: Path) -> None:
+        """Write nothing: there is no state."""
+
+    @classmethod
+    def load(cls, artifact: Artifact) -> "VerbatimEditor":  # noqa: ARG003
+        """Return a new editor: there is no state."""
+        return cls()

@@ -1,1 +1,0 @@
-"""Predictions to numbers, tables and plots. Knows outputs and references; knows no model."""

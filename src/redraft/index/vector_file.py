@@ -1,0 +1,93 @@
+"""Vectors on disk: written in parts, read by row."""
+
+import os
+import weakref
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redraft.errors import ModelError
+from redraft.index.base import VECTORS, Vectors
+from redraft.index.neighbours import Neighbours, nearest
+from redraft.storage.arrays import appended
+from redraft.storage.checks import read_array
+
+PART = 16_384
+"""Vectors in memory at once when all are read."""
+
+
+class VectorFile:
+    """Vectors in a NumPy file, memory-mapped; `take` reads single rows without paging in others."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.vectors: Vectors = read_array(path, np.float32, (None, None))
+        self._start = int(self.vectors.offset)  # type: ignore[attr-defined]
+        self._row_bytes = self.vectors.itemsize * self.vectors.shape[1]
+        self._descriptor = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    @classmethod
+    def write(cls, folder: Path, parts: Iterable[Vectors], *, count: int) -> "VectorFile":
+        """Write all parts, `count` vectors together, to a file in `folder` and open it."""
+        remaining = iter(parts)
+        first = next(remaining)
+        with appended(folder / VECTORS, (count, first.shape[1]), np.float32) as append:
+            for part in chain([first], remaining):
+                append(part)
+        return cls(folder / VECTORS)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def width(self) -> int:
+        """The dimension of the vectors."""
+        return int(self.vectors.shape[1])
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of `rows`."""
+        taken = np.empty((len(rows), self.width), np.float32)
+        for i, row in enumerate(rows.tolist()):
+            taken[i] = self._read(row, 1)
+        return taken
+
+    def parts(self) -> Iterator[Vectors]:
+        """Yield all vectors in order, `PART` at a time."""
+        for first in range(0, len(self), PART):
+            yield self._read(first, min(PART, len(self) - first)).reshape(-1, self.width)
+
+    def _read(self, row: int, count: int) -> Vectors:
+        """Read `count` consecutive rows as a flat array."""
+        size = count * self._row_bytes
+        content = os.pread(self._descriptor, size, self._start + row * self._row_bytes)
+        if len(content) < size:
+            raise ModelError(f"{self.path}: ends before row {row}; copy or fit the model again")
+        return np.frombuffer(content, np.float32)
+
+    def nearest(self, queries: Vectors, k: int) -> Neighbours:
+        """Return the k nearest rows of each query by brute force, reading the file once."""
+        best = Neighbours.none(len(queries))
+        first = 0
+        for part in self.parts():
+            distances = (2 - 2 * (queries @ part.T)).clip(min=0)
+            in_part = nearest(distances, k)
+            merged = Neighbours(
+                np.concatenate([best.rows, in_part.rows + first], axis=1),
+                np.concatenate([best.distances, in_part.distances], axis=1),
+            )
+            best = merged.nearest(k)
+            first += len(part)
+        return best
+
+    def save(self, path: Path) -> None:
+        """Hard-link the file to `path`, or copy it if that fails."""
+        try:
+            os.link(self.path, path)
+        except OSError:  # another file system, or the file was deleted since it was opened
+            with appended(path, self.vectors.shape, np.float32) as append:
+                for part in self.parts():
+                    append(part)

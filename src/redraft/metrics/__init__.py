@@ -1,0 +1,1 @@
+"""Metrics: scores of predictions, calibration, retrieval quality and bootstrap intervals."""

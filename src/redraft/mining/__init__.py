@@ -1,0 +1,1 @@
+"""Python sources and packages to examples. Sources are read, never run."""

@@ -1,0 +1,1 @@
+"""Examples and vectors in PostgreSQL with pgvector."""

@@ -1,0 +1,233 @@
+"""The examples and the vector index of a store at one version, with pending changes.
+
+Added and removed examples stay in memory until `write` commits them in one transaction. Knows no
+SQL.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redraft.index.base import Index, Vectors, build_index, exact_search
+from redraft.index.neighbours import Neighbours
+from redraft.postgres.sql import Ids, NearestIds
+from redraft.postgres.store import MAX_EFFORT, PostgresStore
+from redraft.storage.examples import Examples, Values, matches
+from redraft.types import Example
+
+EXACT_BELOW = 1000
+"""Below this many allowed examples search is exact, whatever the size of the store."""
+
+
+class PostgresExamples(Examples):
+    """The examples of a store at a version, without removed ones and with added ones."""
+
+    def __init__(
+        self, store: PostgresStore, version: int, base: Ids, ids: Ids, examples: Sequence[Example]
+    ) -> None:
+        self.store = store
+        self.version = version
+        self.base = base  # the ids of the store at the version, in order
+        self.ids = ids  # the ids of the first rows: `base` without the removed ones
+        self._examples = examples
+
+    @classmethod
+    def read(cls, store: PostgresStore) -> "PostgresExamples":
+        """Read all examples of the store."""
+        content = store.read({})
+        examples = [content.examples[i] for i in content.ids.tolist()]
+        return cls(store, content.version, content.ids, content.ids, examples)
+
+    def refreshed(self) -> Self:
+        """Return the current examples of the store, without pending changes; self if unchanged."""
+        if not self.is_changed and self.store.version == self.version:
+            return self
+        by_id = dict(zip(self.ids.tolist(), self._examples, strict=False))
+        content = self.store.read(by_id)
+        by_id |= content.examples
+        examples = [by_id[i] for i in content.ids.tolist()]
+        return type(self)(self.store, content.version, content.ids, content.ids, examples)
+
+    @property
+    def store_name(self) -> str:
+        """The name of the model in the store."""
+        return self.store.model
+
+    def wait(self, seconds: float) -> None:
+        """Wait at most `seconds` for another process to change the store."""
+        self.store.wait(seconds)
+
+    @property
+    def is_changed(self) -> bool:
+        """True if there are pending changes."""
+        return len(self.ids) < max(len(self._examples), len(self.base))
+
+    @property
+    def added(self) -> range:
+        """The rows of examples that are not written yet."""
+        return range(len(self.ids), len(self._examples))
+
+    def write(self, vectors: Vectors | None) -> None:
+        """Commit the pending changes in one transaction; `vectors` are those of the added rows."""
+        if self.is_changed:
+            removed = np.setdiff1d(self.base, self.ids, assume_unique=True)
+            self.store.change(removed, [self._examples[row] for row in self.added], vectors)
+
+    @property
+    def vector_index(self) -> Index:
+        """The index of the store's vectors, searched by pgvector."""
+        return PostgresIndex(self.store, len(self.base), self.ids)
+
+    def replaced(self, rows: Sequence[int], added: Sequence[Example]) -> "PostgresExamples":
+        """Return the examples without `rows` and with `added` appended, as pending changes."""
+        removed = set(rows)
+        kept = [example for row, example in enumerate(self._examples) if row not in removed]
+        ids = np.delete(self.ids, [row for row in rows if row < len(self.ids)])
+        return PostgresExamples(self.store, self.version, self.base, ids, [*kept, *added])
+
+    def allowed(self, where: Values, without: Values) -> NDArray[np.bool_]:
+        """Return a mask of the rows that a filter selects: stored ones by SQL, added ones here."""
+        stored = np.zeros(0, np.bool_)
+        if len(self.ids):
+            stored = np.isin(self.ids, self.store.matching(where, without))
+        added = [self._examples[row] for row in self.added]
+        return np.concatenate([stored, matches(added, where, without)])
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    @overload
+    def __getitem__(self, row: int) -> Example: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[Example]: ...
+
+    def __getitem__(self, row: int | slice) -> Example | Sequence[Example]:
+        return self._examples[row]
+
+
+class PostgresIndex(Index):
+    """The vectors of a store, searched by pgvector's HNSW; pending ones by exact search."""
+
+    def __init__(
+        self, store: PostgresStore, size: int, ids: Ids, added: Vectors | None = None
+    ) -> None:
+        self.store = store
+        self.size = size  # of the store; `ids` may be a part of it
+        self.ids = ids
+        self.added = np.zeros((0, store.width), np.float32) if added is None else added
+
+    @property
+    def width(self) -> int:
+        """The dimension of the vectors."""
+        return self.store.width
+
+    @cached_property
+    def vectors(self) -> Vectors:  # type: ignore[override]
+        """All vectors, read from the store."""
+        return np.concatenate([self.store.vectors(self.ids), self.added])
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """Read the vectors of `rows` from the store."""
+        return self._join(rows, self.store.vectors(self._ids_of(rows)))
+
+    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
+        """Return the cosine of each of `rows` to one query; 0 if another process removed it."""
+        ids = self._ids_of(rows)
+        by_id, missing = self.store.vectors_by_id(ids), [0.0] * self.width
+        stored = np.array([by_id.get(i, missing) for i in ids.tolist()], np.float32)
+        return self._join(rows, stored.reshape(len(ids), self.width)) @ query
+
+    def _ids_of(self, rows: NDArray[np.int64]) -> Ids:
+        """Return the ids of the stored ones among `rows`."""
+        return self.ids[rows[rows < len(self.ids)]]
+
+    def _join(self, rows: NDArray[np.int64], stored: Vectors) -> Vectors:
+        """Return the vectors of `rows`, given those of the stored ones."""
+        is_stored = rows < len(self.ids)
+        joined = np.empty((len(rows), self.width), np.float32)
+        joined[is_stored] = stored
+        joined[~is_stored] = self.added[rows[~is_stored] - len(self.ids)]
+        return joined
+
+    def search(
+        self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> Neighbours:
+        """Return the k nearest rows of each query; exact if a filter allows only few rows."""
+        stored = len(self.ids)
+        added_mask = None if allowed is None else allowed[stored:]
+        near = self._search_store(queries, k, None if allowed is None else allowed[:stored])
+        added = exact_search(self.added, queries, k, allowed=added_mask)
+        rows = np.concatenate([near.rows, added.rows + stored], axis=1)
+        distances = np.concatenate([near.distances, added.distances], axis=1)
+        return Neighbours(rows, distances).nearest(k)
+
+    def _search_store(
+        self, queries: Vectors, k: int, allowed: NDArray[np.bool_] | None
+    ) -> Neighbours:
+        """Return the nearest stored rows, by HNSW with more candidates for narrow filters."""
+        ids = self.ids if allowed is None else self.ids[allowed]
+        wanted = min(k, len(ids))
+        neighbours = Neighbours(
+            np.full((len(queries), wanted), -1, np.int64),
+            np.full((len(queries), wanted), np.inf, np.float32),
+        )
+        pending = np.arange(len(queries) if wanted else 0)
+        # in proportion to the share of allowed rows
+        pool = wanted + wanted * (self.size - len(ids)) // max(1, len(ids))
+        is_broad = len(ids) >= max(EXACT_BELOW, self.size // 10)
+        while is_broad and len(pending) and self.store.effort_for(pool) <= MAX_EFFORT:
+            near = self.store.nearest(queries[pending], pool)
+            pending = pending[~self._fill(neighbours, pending, near, allowed)]
+            pool *= 4
+        if len(pending):
+            near = self.store.nearest_among(ids, queries[pending], k)
+            self._fill(neighbours, pending, near, allowed)
+        return neighbours
+
+    def _fill(
+        self,
+        neighbours: Neighbours,
+        queries: NDArray[np.int64],
+        near: NearestIds,
+        allowed: NDArray[np.bool_] | None,
+    ) -> NDArray[np.bool_]:
+        """Copy the allowed ids of `near` to the rows of `queries` in `neighbours`.
+
+        Returns a mask of the queries that have as many neighbours as wanted.
+        """
+        wanted = neighbours.rows.shape[1]
+        is_full = np.zeros(len(queries), np.bool_)
+        for i, query in enumerate(queries):
+            ids, distances = near[i]
+            rows = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
+            # other processes may have added to the store since
+            mask = self.ids[rows] == ids
+            kept = np.flatnonzero(mask if allowed is None else mask & allowed[rows])[:wanted]
+            neighbours.rows[query, : len(kept)] = rows[kept]
+            neighbours.distances[query, : len(kept)] = distances[kept]
+            is_full[i] = len(kept) == wanted
+        return is_full
+
+    def add(self, vectors: Vectors) -> "PostgresIndex":
+        """Return an index with `vectors` appended in memory."""
+        return self.replace(np.zeros(0, np.int64), vectors)
+
+    def remove(self, rows: NDArray[np.int64]) -> "PostgresIndex":
+        """Return an index without `rows`; the store is not changed."""
+        return self.replace(rows, np.zeros((0, self.width), np.float32))
+
+    def replace(self, rows: NDArray[np.int64], vectors: Vectors) -> "PostgresIndex":
+        """Return an index without `rows` and with `vectors` appended in memory."""
+        stored = len(self.ids)
+        ids = np.delete(self.ids, rows[rows < stored])
+        added = np.delete(self.added, rows[rows >= stored] - stored, axis=0)
+        return PostgresIndex(self.store, self.size, ids, np.concatenate([added, vectors]))
+
+    def save(self, folder: Path) -> None:
+        """Write the vectors as an index that needs no store."""
+        build_index(self.vectors).save(folder)

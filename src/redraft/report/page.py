@@ -1,0 +1,239 @@
+"""Write an evaluation as one self-contained HTML file: scores, plots, best and worst examples.
+
+All user text passes through `html.escape` or script-safe JSON. Styles are in `page.css`, drawing in
+`page.js`, plot data in `plots`, the retriever's sections in `sections`, the confidence's in
+`reliability`. Does not compute scores.
+"""
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from redraft.errors import MissingExtraError
+from redraft.metrics.evaluation import Evaluation
+from redraft.metrics.scores import Scores
+from redraft.report.examples import examples_markup
+from redraft.report.plots import (
+    PRIMARY,
+    counted,
+    distance_plot,
+    primary_scores,
+    score_plot,
+)
+from redraft.report.reliability import confidence_section
+from redraft.report.sections import Section, retriever_sections
+from redraft.retrieval.base import Retriever
+
+SHOWN = 5
+"""Number of best and of worst examples shown."""
+
+_METRICS = {
+    "bleu_yin": (
+        "Sentence BLEU",
+        "Mean sentence BLEU-4 of the answers, with NLTK's smoothing method 3. Line breaks do not "
+        "count.",
+    ),
+    "bleu_paper": (
+        "Sentence BLEU, unsmoothed",
+        "Mean sentence BLEU as in the paper: a newline is a token, and an answer that shares no "
+        "4-gram with the truth scores 0.",
+    ),
+    "bleu_corpus": (
+        "Corpus BLEU",
+        "sacreBLEU's corpus score: n-grams are counted over all answers, so long answers weigh "
+        "more.",
+    ),
+    "exact": (
+        "Exact match",
+        "Answers that equal the truth: the same syntax tree in Python, the same text otherwise.",
+    ),
+    "exact_unseen": (
+        "Exact match, unseen outputs",
+        "Exact match on examples whose output does not occur verbatim in the training data.",
+    ),
+    "exact_paper": (
+        "Exact match of tokens",
+        "Answers with the same tokens as the truth; quotes and indentation do not matter.",
+    ),
+    "parses": ("Parses", "Answers that parse as Python."),
+}
+_NOTES = {
+    "language": "Language of the outputs",
+    "n_unseen": "Examples with unseen outputs",
+    "share_in_train": "Outputs that occur in train",
+    "signature": "sacreBLEU signature",
+}
+
+
+def write_report(
+    evaluation: Evaluation,
+    path: Path,
+    *,
+    title: str,
+    facts: Mapping[str, str],
+    retriever: Retriever | None = None,
+) -> None:
+    """Write the report of an evaluation to `path` atomically; `facts` describe the model.
+
+    With `retriever`, the report also shows its embedding map and its retrieval quality.
+    """
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingExtraError("plotly", extra="report", purpose="the HTML report") from error
+    histogram, scatter = score_plot(evaluation), distance_plot(evaluation)
+    confidence = confidence_section(evaluation)
+    sections = [confidence] if confidence else []
+    sections += retriever_sections(evaluation, retriever)
+    plots = {"histogram": histogram.values, "scatter": scatter.values}
+    scripts = {"plotly": _newlines(get_plotlyjs()), "script": _newlines(_asset("page.js"))}
+    page = Template(_asset("page.html")).substitute(
+        scripts,
+        script_hashes=" ".join(_hash(script) for script in scripts.values()),
+        style=_asset("page.css"),
+        data=_script_json(plots | _drawn(sections)),
+        title=escape(title),
+        facts=_terms(facts, "facts"),
+        histogram_caption=escape(histogram.caption),
+        scatter_caption=escape(scatter.caption),
+        sections="\n".join(section.markup for section in sections),
+        sections_links="\n".join(_link(section) for section in sections),
+        scatter_state="" if scatter.values else "is-empty",
+        **_summary(evaluation),
+        **_examples(evaluation),
+    )
+    _write_whole(path, page)
+
+
+def _drawn(sections: Sequence[Section]) -> dict[str, Any]:
+    return {name: values for section in sections for name, values in section.data.items()}
+
+
+def _link(section: Section) -> str:
+    return f'<li><a href="#{section.name}">{section.label}</a></li>'
+
+
+def _summary(evaluation: Evaluation) -> dict[str, str]:
+    scores = evaluation.scores
+    names = [name for name in _METRICS if name in scores.metrics]
+    names += [name for name in scores.metrics if name not in _METRICS]
+    return {
+        "primary": f"{scores.metrics[PRIMARY]:.1f}",
+        "primary_label": _METRICS[PRIMARY][0],
+        "primary_name": PRIMARY,
+        "primary_range": _range(scores, PRIMARY),
+        "primary_bar": _bar(scores, PRIMARY),
+        "examples_count": counted(scores.n, "example"),
+        "metrics": "\n".join(_metric_row(scores, name) for name in names),
+        "interval_note": (
+            "A single example cannot be resampled, so the intervals here have no width."
+            if scores.n == 1
+            else "An interval without width means that all examples agree, not that the value is "
+            "certain."
+        ),
+        "notes": _terms(_notes(evaluation), "notes"),
+    }
+
+
+def _metric_row(scores: Scores, name: str) -> str:
+    label, explanation = _METRICS.get(name, (name, ""))
+    n = scores.notes.get("n_unseen", scores.n) if name == "exact_unseen" else scores.n
+    return f"""<tr role="row">
+<th role="rowheader" scope="row"><span class="term"><span class="name">{escape(label)}</span>
+<code>{escape(name)}</code></span><span class="explanation">{escape(explanation)}</span></th>
+<td role="cell" class="number score">{scores.metrics[name]:.1f}</td>
+<td role="cell" class="range">{_range(scores, name)}{_bar(scores, name)}</td>
+<td role="cell" class="number n"><span class="n-label">n = </span>{n:,}</td>
+</tr>"""
+
+
+def _range(scores: Scores, name: str) -> str:
+    low, high = scores.interval[name]
+    return f"{low:.1f} – {high:.1f}"
+
+
+def _bar(scores: Scores, name: str) -> str:
+    low, high = scores.interval[name]
+    position = f"--at:{scores.metrics[name]:.2f};--low:{low:.2f};--high:{high:.2f}"
+    return f'<span class="bar" style="{position}" aria-hidden="true"><i></i><b></b></span>'
+
+
+def _notes(evaluation: Evaluation) -> dict[str, str]:
+    answered = [answer for answer in evaluation.answers if answer]
+    pairs = [(answer.prototype.example.y, answer.output) for answer in answered if answer.prototype]
+    notes = {"Answered": f"{len(answered):,} of {len(evaluation.answers):,}"}
+    if pairs:
+        unchanged = sum(before == after for before, after in pairs)
+        notes["Prototype returned unchanged"] = f"{unchanged:,} of {len(pairs):,}"
+    details = evaluation.scores.notes
+    # the longest goes last
+    for name in sorted(details, key=lambda name: name == "signature"):
+        shown = f"{details[name]:.1f} %" if name == "share_in_train" else str(details[name])
+        notes[_NOTES.get(name, name)] = shown
+    return notes
+
+
+def _terms(terms: Mapping[str, str], name: str) -> str:
+    rows = (f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in terms.items())
+    return f'<dl class="{name}">{"".join(rows)}</dl>' if terms else ""
+
+
+def best_and_worst(evaluation: Evaluation) -> tuple[list[int], list[int]]:
+    """Return the rows with the highest and with the lowest scores, without overlap."""
+    scores = primary_scores(evaluation).tolist()
+    best = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
+    shown = min(SHOWN, (len(scores) + 1) // 2)
+    # among equal scores, show answered examples first
+    worst = sorted(
+        best[shown:], key=lambda row: (scores[row], evaluation.answers[row] is None, row)
+    )
+    return best[:shown], worst[:SHOWN]
+
+
+def _examples(evaluation: Evaluation) -> dict[str, str]:
+    best, worst = best_and_worst(evaluation)
+    if not worst:
+        return {"examples_heading": "The example", "examples": examples_markup(evaluation, best)}
+    return {
+        "examples_heading": "Best and worst examples",
+        "examples": f"<h3>Highest scores</h3>\n{examples_markup(evaluation, best)}\n"
+        f"<h3>Lowest scores</h3>\n{examples_markup(evaluation, worst)}",
+    }
+
+
+def _asset(name: str) -> str:
+    return files("redraft.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _newlines(script: str) -> str:
+    """Return the script with newlines normalised as browsers do, for its hash."""
+    return script.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _script_json(value: Any) -> str:
+    """Return JSON that cannot close its script element."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _write_whole(path: Path, page: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        # lone surrogates cannot be encoded
+        partial.write_bytes(page.encode("utf-8", errors="replace"))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

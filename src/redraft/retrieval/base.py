@@ -1,0 +1,170 @@
+"""The interface of retrievers, with filters, leave-one-out and removal of duplicates."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redraft.index.neighbours import Neighbours
+from redraft.storage.artifact import Artifact
+from redraft.storage.examples import allowed, replaced
+from redraft.types import Example, Input, Prototype
+
+INVERSE_TEMPERATURE = 10.0
+"""Default for retrievers that define no density; their distances lie between 0 and 1."""
+
+SAMPLING_POOL = 20
+"""Number of nearest examples that stochastic retrieval samples from."""
+
+
+class Retriever(ABC):
+    """Finds the examples whose outputs are easiest to edit into the output for an input."""
+
+    name: ClassVar[str]
+    examples: Sequence[Example]
+
+    @property
+    def inverse_temperature(self) -> float:
+        """The factor of the distance in p_ret ∝ exp(−inverse_temperature · distance)."""
+        return INVERSE_TEMPERATURE
+
+    @abstractmethod
+    def search(
+        self, inputs: Sequence[Input], k: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> Neighbours:
+        """Return the k nearest rows for each input among the `allowed` ones."""
+
+    @abstractmethod
+    def add(self, examples: Sequence[Example]) -> Self:
+        """Return a retriever with `examples` appended."""
+
+    @abstractmethod
+    def remove(self, rows: Sequence[int]) -> Self:
+        """Return a retriever without the examples in `rows`."""
+
+    def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> Self:
+        """Return a retriever without the examples in `rows` and with `examples` appended."""
+        return self.remove(rows).add(examples)
+
+    def with_examples(self, examples: Sequence[Example]) -> Self:
+        """Return a retriever with the same learned parameters over other examples."""
+        return self.replace(range(len(self.examples)), examples)
+
+    def embeddings(self, rows: Sequence[int]) -> NDArray[np.float32] | None:  # noqa: ARG002
+        """Return the vectors (B, D) of the examples in `rows`; None if there are no vectors."""
+        return None
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write everything but the examples into an existing, empty folder."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> Self:
+        """Return a saved retriever over its examples."""
+
+    def retrieve(
+        self,
+        inputs: Sequence[Input],
+        k: int = 1,
+        *,
+        exclude: Sequence[Example] | None = None,
+        where: Mapping[str, Any] | None = None,
+        without: Mapping[str, Any] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> list[list[Prototype]]:
+        """Return at most k prototypes for each input, nearest first, with different outputs.
+
+        `exclude` holds one example per input for leave-one-out: no prototype has its output.
+        `where` selects the examples whose meta has these values, `without` drops those whose meta
+        has them. With `rng` the k prototypes are sampled without replacement from p_ret over the
+        nearest examples.
+        """
+        if rng is not None:
+            pool = max(k, SAMPLING_POOL)
+            nearest = self.retrieve(inputs, pool, exclude=exclude, where=where, without=without)
+            return [draw(ranked, k, rng) for ranked in nearest]
+        mask = allowed(self.examples, where, without)
+        available = len(self.examples) if mask is None else int(mask.sum())
+        prototypes: list[list[Prototype]] = [[] for _ in inputs]
+        pending, pool = list(range(len(inputs))), k + 4
+        # duplicate and excluded outputs use up neighbours: search again for more of them
+        while pending and available:
+            neighbours = self.search([inputs[i] for i in pending], pool, allowed=mask)
+            for position, i in enumerate(pending):
+                excluded = exclude[i].y if exclude is not None else None
+                prototypes[i] = self._take(neighbours, position, k, excluded)
+            if pool >= available:
+                break
+            pending = [i for i in pending if len(prototypes[i]) < k]
+            pool *= 4
+        return prototypes
+
+    def matching(self, where: Mapping[str, Any]) -> list[int]:
+        """Return the rows of the examples whose meta has these values."""
+        mask = allowed(self.examples, where, None)
+        return [] if mask is None else np.flatnonzero(mask).tolist()
+
+    def _take(
+        self, neighbours: Neighbours, i: int, k: int, excluded: str | None
+    ) -> list[Prototype]:
+        """Return the first k prototypes of input `i` with different outputs, none `excluded`."""
+        by_output: dict[str, Prototype] = {}
+        for row, distance in zip(neighbours.rows[i], neighbours.distances[i], strict=True):
+            if len(by_output) == k or row < 0:
+                break
+            example = self.examples[row]
+            if example.y not in by_output and example.y != excluded:
+                log_weight = -self.inverse_temperature * float(distance)
+                by_output[example.y] = Prototype(example, float(distance), log_weight)
+        return list(by_output.values())
+
+
+def draw(ranked: Sequence[Prototype], k: int, rng: np.random.Generator) -> list[Prototype]:
+    """Sample k prototypes by their weights without replacement, in the order of drawing."""
+    # Gumbel top-k: the k largest log weights with Gumbel noise are such a sample
+    keys = np.array([prototype.log_weight for prototype in ranked])
+    keys += rng.gumbel(size=len(ranked))
+    return [ranked[i] for i in np.argsort(-keys)[:k]]
+
+
+class NoRetriever(Retriever):
+    """A retriever that returns no prototypes: the editor becomes a Seq2Seq model."""
+
+    name = "none"
+
+    def __init__(self, examples: Sequence[Example] = ()) -> None:
+        self.examples = examples
+
+    def search(
+        self,
+        inputs: Sequence[Input],
+        k: int,  # noqa: ARG002
+        *,
+        allowed: NDArray[np.bool_] | None = None,  # noqa: ARG002
+    ) -> Neighbours:
+        """Return no neighbours."""
+        return Neighbours.none(len(inputs))
+
+    def add(self, examples: Sequence[Example]) -> Self:
+        """Return a null retriever with `examples` appended."""
+        return type(self)(replaced(self.examples, [], examples))
+
+    def remove(self, rows: Sequence[int]) -> Self:
+        """Return a null retriever without the examples in `rows`."""
+        return type(self)(replaced(self.examples, rows, []))
+
+    def with_examples(self, examples: Sequence[Example]) -> Self:
+        """Return a null retriever over `examples`."""
+        return type(self)(examples)
+
+    def save(self, folder: Path) -> None:
+        """Write nothing."""
+
+    @classmethod
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> Self:  # noqa: ARG003
+        """Return a null retriever over `examples`."""
+        return cls(examples)

@@ -1,0 +1,93 @@
+"""Bag-of-words retrieval: cosine similarity of word counts, the paper's lexical baseline."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+from scipy import sparse
+
+from redraft.retrieval.words import WordRetriever, words
+from redraft.storage.artifact import Artifact
+from redraft.storage.checks import check_starts, check_values, damaged, read_tensors
+from redraft.storage.disk import chunks
+from redraft.text.vocabulary import Vocabulary
+from redraft.types import Example
+
+
+class BowRetriever(WordRetriever):
+    """The paper's lexical baseline: the distance is 1 − cosine of the word counts."""
+
+    name = "bow"
+
+    def __init__(
+        self, examples: Sequence[Example], vocabulary: Vocabulary, vectors: sparse.csr_array
+    ) -> None:
+        self.examples = examples
+        self.vocabulary = vocabulary
+        self.vectors = vectors  # (N, V), rows of unit length
+
+    @classmethod
+    def build(cls, examples: Sequence[Example]) -> Self:
+        """Return a retriever over `examples`."""
+        vocabulary = Vocabulary.build(words(example.x) for example in examples)
+        parts = [
+            unit_vectors([words(example.x) for example in chunk], vocabulary)
+            for chunk in chunks(examples)
+        ]
+        vectors = sparse.vstack([unit_vectors([], vocabulary), *parts], "csr")
+        return cls(examples, vocabulary, vectors)
+
+    def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Return 1 − cosine of each bag with each example: (B, N)."""
+        cosines = (unit_vectors(bags, self.vocabulary) @ self.vectors.T).toarray()
+        return np.asarray(1 - cosines, np.float32).clip(min=0)
+
+    def save(self, folder: Path) -> None:
+        """Write the vocabulary and the sparse matrix."""
+        self.vocabulary.save(folder / "vocabulary.txt")
+        names = ("data", "indices", "indptr")
+        save_file({n: getattr(self.vectors, n) for n in names}, folder / "vectors.safetensors")
+
+    @classmethod
+    def load(cls, artifact: Artifact, examples: Sequence[Example]) -> Self:
+        """Return a saved retriever; its matrix is checked, since SciPy does not check indices."""
+        vocabulary = Vocabulary.load(artifact.path("vocabulary.txt"))
+        path = artifact.path("vectors.safetensors")
+        rows, columns = len(examples), len(vocabulary)
+        expected = {
+            "data": (np.float32, (None,)),
+            "indices": (np.int32, (None,)),
+            "indptr": (np.int32, (rows + 1,)),
+        }
+        arrays = read_tensors(path, expected)
+        data, indices, starts = (arrays[name] for name in expected)
+        if len(indices) != len(data):
+            raise damaged(path, f"{len(data):,} values have {len(indices):,} columns")
+        check_starts(path, starts, count=rows, size=len(data))
+        check_values(path, "the columns", indices, least=0, most=columns - 1)
+        check_values(path, "the cosines", data, least=0, most=1.01)
+        vectors = sparse.csr_array((data, indices, starts), shape=(rows, columns))
+        return cls(examples, vocabulary, vectors)
+
+
+def unit_vectors(bags: Sequence[Sequence[str]], vocabulary: Vocabulary) -> sparse.csr_array:
+    """Return word counts (B, V), each row divided by the Euclidean norm of its bag.
+
+    The norm includes words outside of the vocabulary, so rows with OOV words are shorter than 1.
+    """
+    values: list[float] = []
+    columns: list[int] = []
+    starts = [0]
+    for bag in bags:
+        counts = Counter(bag)
+        norm = sum(count * count for count in counts.values()) ** 0.5
+        known = [(word, count) for word, count in counts.items() if word in vocabulary]
+        columns += vocabulary.encode(word for word, _ in known)
+        values += [count / norm for _, count in known]
+        starts.append(len(columns))
+    arrays = (np.array(values, np.float32), np.array(columns, np.int32), np.array(starts, np.int32))
+    return sparse.csr_array(arrays, shape=(len(bags), len(vocabulary)))

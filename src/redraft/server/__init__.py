@@ -1,0 +1,1 @@
+"""The HTTP server with its web page, its Python client, and the language server."""

@@ -1,0 +1,201 @@
+"""A typed HTTP client for `redraft serve`. Knows only the request and response schemas."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from redraft.errors import MissingExtraError, NoAnswerError, PairsError, RedraftError
+from redraft.types import Example
+
+try:
+    import httpx
+    from pydantic import ValidationError
+
+    from redraft.server import schema
+except ImportError as error:
+    raise MissingExtraError(
+        error.name or "httpx", extra="serve", purpose="redraft.Client"
+    ) from error
+
+Input = str | Mapping[str, str]
+Response = TypeVar("Response", bound=schema.Message)
+
+
+class RefusedError(RedraftError):
+    """A request that the server refused, with the HTTP status and the field at fault, if any."""
+
+    def __init__(self, message: str, *, status: int, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.field = field
+
+
+class UnreachableError(RedraftError):
+    """The server does not respond."""
+
+
+class Client:
+    """A client of the server at `url`; `model` is the name of the model that all requests use."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        model: str | None = None,
+        timeout: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.model = model
+        self._http = httpx.Client(
+            base_url=url, headers=headers, timeout=timeout, transport=transport
+        )
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def models(self) -> list[schema.ModelInfo]:
+        """Return the models that are ready."""
+        return self._request("GET", "/v1/models", schema.ModelsResponse).models
+
+    def predict(
+        self,
+        inputs: Sequence[Input],
+        k: int = 1,
+        *,
+        where: Mapping[str, Any] | None = None,
+        prototype: str | None = None,
+    ) -> list[list[schema.CandidateSchema]]:
+        """Return at most `k` candidates per input, best first.
+
+        With `prototype`, the id of an example, that example is edited. Long lists of inputs are
+        split into several requests.
+        """
+        results: list[list[schema.CandidateSchema]] = []
+        for chunk in _chunks(inputs):
+            body = {"inputs": chunk, "k": k, "where": _plain(where), "prototype": prototype}
+            results += self._post("/v1/predict", body, schema.PredictResponse).results
+        return results
+
+    def predict_one(
+        self, x: Input, *, where: Mapping[str, Any] | None = None
+    ) -> schema.CandidateSchema:
+        """Return the best candidate for one input."""
+        [candidates] = self.predict([x], where=where)
+        if not candidates:
+            raise NoAnswerError
+        return candidates[0]
+
+    def retrieve(
+        self, inputs: Sequence[Input], k: int = 5, *, where: Mapping[str, Any] | None = None
+    ) -> list[list[schema.PrototypeSchema]]:
+        """Return at most `k` prototypes per input, nearest first."""
+        results: list[list[schema.PrototypeSchema]] = []
+        for chunk in _chunks(inputs):
+            body = {"inputs": chunk, "k": k, "where": _plain(where)}
+            results += self._post("/v1/retrieve", body, schema.RetrieveResponse).results
+        return results
+
+    def complete(self, x: Input, prefix: str = "", k: int = 5) -> list[schema.CompletionSchema]:
+        """Return at most `k` completions of `prefix`, the beginning of the output for `x`."""
+        body = {"x": _value(x), "prefix": prefix, "k": k}
+        return self._post("/v1/complete", body, schema.CompleteResponse).completions
+
+    def complete_buffer(self, text: str, offset: int, k: int = 5) -> list[schema.CompletionSchema]:
+        """Return at most `k` completions at the character `offset` of a Python buffer."""
+        body = {"text": text, "offset": offset, "k": k}
+        return self._post("/v1/complete", body, schema.CompleteResponse).completions
+
+    def add(self, examples: Iterable[Example]) -> int:
+        """Add examples to the index and return their number."""
+        rows = [{**example.to_json(), "x": _value(example.x)} for example in examples]
+        changed = 0
+        for start in range(0, len(rows), schema.MAX_EXAMPLES):
+            body = {"examples": rows[start : start + schema.MAX_EXAMPLES]}
+            changed += self._post("/v1/examples", body, schema.ExamplesResponse).changed
+        return changed
+
+    def remove(self, ids: Sequence[str] = (), *, where: Mapping[str, Any] | None = None) -> int:
+        """Remove the examples with these ids or these meta values and return their number.
+
+        Long lists of ids are split into several requests.
+        """
+        remaining, limit = list(dict.fromkeys(ids)), schema.MAX_EXAMPLES
+        filters = [("where", f"{key}={value}") for key, value in (where or {}).items()]
+        changed = 0
+        # filters come last: they may match ids, and removing a missing id is an error
+        while len(remaining) > limit:
+            changed += self._remove([("id", identity) for identity in remaining[:limit]])
+            remaining = remaining[limit:]
+        return changed + self._remove([*(("id", identity) for identity in remaining), *filters])
+
+    def _remove(self, query: list[tuple[str, str]]) -> int:
+        params = query if self.model is None else [*query, ("model", self.model)]
+        response = self._request("DELETE", "/v1/examples", schema.ExamplesResponse, params=params)
+        return response.changed
+
+    def _post(self, path: str, body: Mapping[str, Any], kind: type[Response]) -> Response:
+        return self._request("POST", path, kind, json={**body, "model": self.model})
+
+    def _request(self, method: str, path: str, kind: type[Response], **content: Any) -> Response:
+        try:
+            response = self._http.request(method, path, **content)
+        except httpx.TransportError as error:
+            raise UnreachableError(
+                f"{self._http.base_url}: no response ({type(error).__name__}); "
+                "start the server with `redraft serve`, or raise timeout"
+            ) from error
+        except ValueError as error:
+            raise PairsError(
+                f"{path}: cannot be sent as JSON ({type(error).__name__}); "
+                "use valid Unicode and finite numbers"
+            ) from error
+        if response.is_error:
+            raise _refusal(response)
+        try:
+            return kind.model_validate_json(response.content)
+        except ValidationError as error:
+            raise _unexpected(response) from error
+
+
+def _refusal(response: httpx.Response) -> RedraftError:
+    try:
+        detail = schema.ErrorResponse.model_validate_json(response.content).error
+    except ValidationError:
+        return _unexpected(response)
+    return RefusedError(detail.message, status=response.status_code, field=detail.field)
+
+
+def _unexpected(response: httpx.Response) -> RedraftError:
+    return RefusedError(
+        f"{response.url}: status {response.status_code}, but not a response of this version of "
+        "`redraft serve`; check the address",
+        status=response.status_code,
+    )
+
+
+def _chunks(inputs: Sequence[Input]) -> Iterable[list[str | dict[str, str]]]:
+    values = [_value(x) for x in inputs]
+    size = schema.MAX_INPUTS
+    return (values[start : start + size] for start in range(0, len(values), size))
+
+
+def _value(x: Input) -> str | dict[str, str]:
+    return x if isinstance(x, str) else dict(x)
+
+
+def _plain(where: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if where is None else dict(where)

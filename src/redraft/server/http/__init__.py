@@ -1,0 +1,1 @@
+"""The HTTP server: a JSON API and a web page over one or more models."""

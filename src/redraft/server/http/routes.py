@@ -1,0 +1,184 @@
+"""The routes: each passes a request to a model and returns its response."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from redraft.server import schema
+from redraft.server.http import openai
+from redraft.server.http.metrics import CONTENT_TYPE, Metrics
+from redraft.server.http.model_pool import ModelPool, NotReadyError, PooledModel
+from redraft.server.http.openai import CompletionsRequest, CompletionsResponse
+from redraft.types import Example, as_input
+
+ModelName = Annotated[str, Path(max_length=schema.MAX_NAME_LENGTH, description="Name of a model.")]
+ExampleId = Annotated[str, Path(max_length=schema.MAX_NAME_LENGTH, description="Id of an example.")]
+
+_REASONS = {
+    400: "The body cannot be read.",
+    401: "The token is missing or wrong.",
+    403: "The Host header does not name this server.",
+    404: "No such model or example.",
+    408: "The body did not arrive in time.",
+    409: "The model does not allow this change.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "A field is invalid; the message names it.",
+    500: "Internal server error; see the server's log.",
+    503: "A model is still loading or overloaded.",
+    504: "The request exceeded the time limit.",
+}
+_EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
+
+
+def _error_responses(*excluded: int) -> dict[int | str, dict[str, Any]]:
+    return {
+        status: {"model": schema.ErrorResponse, "description": reason}
+        for status, reason in _REASONS.items()
+        if status not in excluded
+    }
+
+
+def _get_pool(request: Request) -> ModelPool:
+    pool: ModelPool = request.app.state.pool
+    return pool
+
+
+async def _expect_json(request: Request) -> None:
+    """Refuse other content types: a form on another site can post plain text, but not JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415)
+
+
+Pool = Annotated[ModelPool, Depends(_get_pool)]
+JSON_BODY = [Depends(_expect_json)]
+
+
+def health_routes(metrics: Metrics) -> APIRouter:
+    """Return the routes for health checks and metrics."""
+    responses = _error_responses(400, 401, 404, 409, 415, 422, 504)
+    router = APIRouter(tags=["health"], responses=responses)
+
+    @router.get("/healthz", summary="Liveness: the server is up")
+    async def healthz() -> schema.HealthResponse:
+        return schema.HealthResponse()
+
+    @router.get("/readyz", summary="Readiness: every model that can be loaded is loaded")
+    async def readyz(pool: Pool) -> schema.HealthResponse:
+        loadable = [model for model in pool.models.values() if not model.failure]
+        for model in loadable or pool.models.values():
+            _ = model.served  # raises NotReadyError while the model is loading
+        return schema.HealthResponse(models=[model.name for model in loadable])
+
+    @router.get(
+        "/metrics",
+        summary="Metrics for Prometheus",
+        response_class=Response,
+        responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}},
+    )
+    async def read_metrics(pool: Pool) -> Response:
+        examples = {model.name: model.served.info().examples for model in pool.ready}
+        return Response(metrics.render(examples), media_type=CONTENT_TYPE)
+
+    return router
+
+
+def model_routes() -> APIRouter:
+    """Return the routes of the API under `/v1`."""
+    router = APIRouter(prefix="/v1", tags=["models"], responses=_error_responses())
+    router.get("/models", summary="List the models that are ready")(_models)
+    router.get("/models/{name}/map", summary="Get a model's examples in two dimensions")(_map)
+    router.get("/models/{name}/examples/{identity}", summary="Get one example")(_example)
+    router.post("/predict", summary="Predict outputs", dependencies=JSON_BODY)(_predict)
+    router.post("/retrieve", summary="Retrieve examples", dependencies=JSON_BODY)(_retrieve)
+    router.post("/complete", summary="Complete an output", dependencies=JSON_BODY)(_complete)
+    router.post("/examples", summary="Add examples", dependencies=JSON_BODY)(_add)
+    router.delete("/examples", summary="Remove examples")(_remove)
+    router.post(
+        "/completions",
+        summary="Complete a prompt (OpenAI-compatible)",
+        dependencies=JSON_BODY,
+        response_model=CompletionsResponse,
+        responses={200: {"content": _EVENTS}},
+    )(_completions)
+    return router
+
+
+async def _models(pool: Pool) -> schema.ModelsResponse:
+    if not pool.ready:
+        raise NotReadyError("no model is loaded yet; retry soon")
+    models = [model.served.info() for model in pool.ready]
+    cards = [schema.ModelCard(id=model.name) for model in models]
+    return schema.ModelsResponse(models=models, data=cards)
+
+
+async def _map(name: ModelName, pool: Pool) -> schema.MapResponse:
+    return await pool.find(name).run_in_background(lambda served: served.map())
+
+
+async def _example(name: ModelName, identity: ExampleId, pool: Pool) -> schema.ExampleSchema:
+    return await pool.find(name).run(lambda served: served.example(identity))
+
+
+async def _predict(request: schema.PredictRequest, pool: Pool) -> schema.PredictResponse:
+    model = pool.find(request.model)
+    return schema.PredictResponse(model=model.name, results=await model.predict(request))
+
+
+async def _retrieve(request: schema.RetrieveRequest, pool: Pool) -> schema.RetrieveResponse:
+    model = pool.find(request.model)
+    results = await model.run(lambda served: served.retrieve(request), lane="retrieve")
+    return schema.RetrieveResponse(model=model.name, results=results)
+
+
+async def _complete(request: schema.CompleteRequest, pool: Pool) -> schema.CompleteResponse:
+    model = pool.find(request.model)
+    completions = await model.run(lambda served: served.complete(request), lane="complete")
+    return schema.CompleteResponse(model=model.name, completions=completions)
+
+
+async def _add(request: schema.AddRequest, pool: Pool) -> schema.ExamplesResponse:
+    model = pool.find(request.model)
+    examples = [Example(as_input(new.x), new.y, new.meta) for new in request.examples]
+    changed = await model.run_in_background(lambda served: served.add(examples))
+    return _examples_response(model, changed)
+
+
+async def _remove(
+    query: Annotated[schema.RemoveQuery, Query()], pool: Pool
+) -> schema.ExamplesResponse:
+    model = pool.find(query.model)
+    changed = await model.run_in_background(lambda served: served.remove(query.id, query.filters))
+    return _examples_response(model, changed)
+
+
+async def _completions(request: CompletionsRequest, pool: Pool) -> Any:
+    model = pool.find(request.model)
+    info = model.served.info()
+    if info.completes_python:
+        complete_request = openai.to_complete_request(request)
+        completions = await model.run(
+            lambda served: served.complete(complete_request), lane="complete"
+        )
+        generations = [openai.from_completion(completion) for completion in completions]
+    else:
+        predict_request = openai.to_predict_request(request, info.fields)
+        [candidates] = await model.predict(predict_request)
+        generations = [openai.from_candidate(candidate) for candidate in candidates]
+    response = openai.respond(request, model.name, generations)
+    if request.stream:
+        return StreamingResponse(_events(response), media_type="text/event-stream")
+    return response
+
+
+async def _events(response: CompletionsResponse) -> AsyncIterator[str]:
+    for event in openai.stream(response):  # an async generator: a sync one would need a thread
+        yield event
+
+
+def _examples_response(model: PooledModel, changed: int) -> schema.ExamplesResponse:
+    examples = model.served.info().examples
+    return schema.ExamplesResponse(model=model.name, changed=changed, examples=examples)

@@ -1,0 +1,54 @@
+"""Background task that keeps a model's examples in sync with a code base."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from redraft.completion.project import Project
+from redraft.completion.watcher import Watcher
+from redraft.errors import RedraftError
+from redraft.mining.python_functions import Source
+from redraft.server.http.app import Background
+from redraft.server.http.model_pool import ModelPool, PooledModel
+
+log = logging.getLogger(__name__)
+
+
+def watch_files(name: str, paths: Sequence[Path]) -> Background:
+    """Return the task that makes the functions under `paths` the examples of the model `name`."""
+
+    async def watch(pool: ModelPool) -> None:
+        pooled = pool.find(name)
+        await pooled.loaded()
+        if pooled.is_ready:  # a model that could not be loaded has been logged already
+            try:
+                await _watch(pooled, paths)
+            except RedraftError as error:
+                log.error("%s", error)
+
+    return watch
+
+
+async def _watch(pooled: PooledModel, paths: Sequence[Path]) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def index(project: Project) -> None:
+        change = pooled.update(lambda served: served.index(project))
+        asyncio.run_coroutine_threadsafe(change, loop).result()
+
+    def until_stopped(sources: Sequence[Source]) -> Iterator[Source]:
+        return itertools.takewhile(lambda _: not stop.is_set(), sources)
+
+    watcher = Watcher(paths, index)
+    # start watching before reading, so that no change is missed
+    watching = asyncio.create_task(watcher.run(stop))
+    try:
+        project = await asyncio.to_thread(watcher.read, until_stopped)
+        count = await pooled.update(lambda served: served.index(project))
+        log.info("%s: %d functions added or removed; watching for changes", pooled.name, count)
+        await watching
+    finally:
+        stop.set()
+        await watching

@@ -1,0 +1,1 @@
+"""The language server: code completion from the functions of the open workspace."""

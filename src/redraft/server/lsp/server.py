@@ -1,0 +1,234 @@
+"""The language server: its settings, model, workspace index and messages to the editor.
+
+One thread loads the model and reads files, another computes completions, and the event loop sends
+all messages. An error message is one line and never contains the user's code.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections import OrderedDict
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import FeatureRequestError, JsonRpcException, PyglsError
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from redraft import __version__
+from redraft.errors import PairsError, RedraftError
+from redraft.server import schema
+from redraft.server.lsp.items import ItemStyle
+from redraft.server.lsp.positions import Buffer, Cursor, find_cursor
+from redraft.server.lsp.progress import work_in_background
+from redraft.server.lsp.protocol import PlainProtocol
+from redraft.server.lsp.settings import LspSettings
+from redraft.server.lsp.worker import LatestWorker
+from redraft.server.lsp.workspace import WorkspaceFunctions, ask_to_watch
+
+if TYPE_CHECKING:
+    from redraft.server.served_model import ServedModel
+
+MAX_PROTOTYPES = 200
+"""Recent prototypes to cache, in case the editor requests their documentation."""
+
+_LEVELS = {
+    logging.ERROR: types.MessageType.Error,
+    logging.WARNING: types.MessageType.Warning,
+    logging.INFO: types.MessageType.Info,
+}
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Completions at a cursor."""
+
+    completions: Sequence[schema.CompletionSchema]
+    cursor: Cursor
+
+
+class RedraftServer(LanguageServer):
+    """A language server for one editor; loads the model in the background."""
+
+    def __init__(
+        self, model: Path, store: str | None = None, *, trusted: Sequence[Path] = ()
+    ) -> None:
+        super().__init__("redraft", __version__, protocol_cls=PlainProtocol)
+        self.model = model
+        self.store = store
+        self.trusted = trusted
+        self.settings = LspSettings()
+        self.setting_warnings: list[str] = []
+        self.style = ItemStyle()
+        self.served: ServedModel | None = None
+        self.functions: WorkspaceFunctions | None = None
+        self.is_shut_down = False
+        self.prototypes: OrderedDict[str, schema.PrototypeSchema] = OrderedDict()
+        self._editor_watches = False
+        self._worker = LatestWorker()
+        self._background = ThreadPoolExecutor(1, thread_name_prefix="reading")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._logged: set[str] = set()
+
+    def log(self, message: str, level: int = logging.WARNING) -> None:
+        """Write a message to the editor's log, unless it was logged before."""
+        if message not in self._logged:
+            self._logged.add(message)
+            self.window_log_message(types.LogMessageParams(_LEVELS[level], f"redraft: {message}"))
+
+    def show(self, message: str, kind: types.MessageType = types.MessageType.Warning) -> None:
+        """Show a message to the user."""
+        self.window_show_message(types.ShowMessageParams(kind, f"redraft: {message}"))
+
+    def log_from_any_thread(self, message: str, level: int) -> None:
+        """Write a message to the editor's log; may be called from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.log, message, level)
+
+    def report_server_error(
+        self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
+    ) -> None:
+        """Log an error outside of a request; errors of requests are part of their responses."""
+        if source is not FeatureRequestError:
+            self.log(f"invalid message ({type(error).__name__})")
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` in the background and show its errors."""
+
+        async def run() -> None:
+            try:
+                await work
+            except RedraftError as error:
+                self.show(str(error), types.MessageType.Error)
+            except Exception as error:
+                self.show(describe_error(error), types.MessageType.Error)
+
+        self._loop = asyncio.get_running_loop()
+        task = self._loop.create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # if cancelled before it started
+
+    async def prepare(self) -> None:
+        """Load the model, then index the workspace."""
+        folder = self.settings.model or self.model
+        served = await work_in_background(
+            self,
+            self._background,
+            "redraft: loading the model",
+            lambda _: _load(folder, self.store),
+        )
+        self.served = served
+        self._editor_watches = await ask_to_watch(self)
+        await self.open_folders()
+
+    async def open_folders(self) -> None:
+        """Index the functions of the open folders."""
+        if self.functions is not None:
+            self.functions.close()
+            self.functions = None
+        folders = self._folders()
+        if self.served is None or not folders or not self.settings.index:
+            return
+        self.functions = WorkspaceFunctions(
+            self, self._background, served=self.served, settings=self.settings, folders=folders
+        )
+        if not self._editor_watches:
+            self.start(self.functions.watch())
+        count = await self.functions.index()
+        if count:
+            self.log(f"indexed {count:,} functions of the workspace", logging.INFO)
+        else:
+            self.log("the workspace has no functions; completing from the model's examples")
+
+    async def suggest(self, kind: str, uri: str, position: types.Position) -> Suggestions | None:
+        """Return completions at a position of an open document.
+
+        None if the model is not loaded, the document is not open, or a newer request came.
+        """
+        served, buffer = self.served, self.workspace.text_documents.get(uri)
+        if served is None or not isinstance(buffer, Buffer):
+            return None
+        cursor = find_cursor(buffer, position)
+        # replace lone surrogates by "?", as mining does; offsets stay the same
+        text = buffer.source.encode(errors="replace").decode()
+        if len(text) > schema.MAX_BUFFER_LENGTH:
+            raise PairsError(
+                f"documents above {schema.MAX_BUFFER_LENGTH:,} characters are not completed"
+            )
+        request = schema.CompleteRequest(text=text, offset=cursor.offset, k=self.settings.k)
+        completions = await self._worker.run(
+            (kind, uri), lambda: served.complete(request), otherwise=None
+        )
+        if completions is None:
+            return None
+        self._cache_prototypes(completions)
+        return Suggestions(completions, cursor)
+
+    def stop(self) -> None:
+        """Stop watching files and cancel background work."""
+        self.is_shut_down = True
+        if self.functions is not None:
+            self.functions.close()
+        for task in self._tasks:
+            task.cancel()
+
+    def _cache_prototypes(self, completions: Sequence[schema.CompletionSchema]) -> None:
+        for completion in completions:
+            if completion.prototype is not None:
+                self.prototypes[completion.prototype.id] = completion.prototype
+                self.prototypes.move_to_end(completion.prototype.id)
+        while len(self.prototypes) > MAX_PROTOTYPES:
+            self.prototypes.popitem(last=False)
+
+    def _folders(self) -> list[Path]:
+        """Return the folders of the workspace that exist on this machine."""
+        workspace = self.workspace
+        uris = [folder.uri for folder in workspace.folders.values()] or [workspace.root_uri]
+        paths = [to_fs_path(uri) for uri in uris if uri]
+        return [Path(path) for path in paths if path and Path(path).is_dir()]
+
+
+class EditorLog(logging.Handler):
+    """Logging handler that writes the library's messages to the editor's log."""
+
+    def __init__(self, server: RedraftServer) -> None:
+        super().__init__(logging.INFO)
+        self._server = server
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a record to the editor."""
+        level = max((level for level in _LEVELS if level <= record.levelno), default=logging.INFO)
+        self._server.log_from_any_thread(record.getMessage(), level)
+
+
+def _load(folder: Path, store: str | None) -> "ServedModel":
+    from redraft.model import RetrieveAndEdit
+    from redraft.persistence import stored_model
+    from redraft.server.served_model import ServedModel
+
+    # the model may come from the editor's settings and not be in the store
+    store = store if stored_model(folder) else None
+    # without a folder: the workspace must not change the model on disk
+    served = ServedModel(folder.name, RetrieveAndEdit.load(folder, store=store))
+    if not served.info().completes_python:
+        raise PairsError(
+            f"{folder}: cannot complete Python, since its examples are not functions; "
+            "fit a model on the output of `redraft mine`"
+        )
+    buffer = "def f():\n    "
+    # warm up: the first completion is slow
+    served.complete(schema.CompleteRequest(text=buffer, offset=len(buffer)))
+    return served
+
+
+def describe_error(error: Exception) -> str:
+    """Return the type and location of an internal error; its message may contain user code."""
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    location = "".join(f" in {Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return f"{type(error).__name__}{location}; please report it"

@@ -1,0 +1,101 @@
+"""The index of the open workspace, updated as files change."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from redraft.completion.watcher import Watcher
+from redraft.server.lsp.progress import REPLY_TIMEOUT, ProgressReport, work_in_background
+from redraft.server.lsp.settings import LspSettings
+
+if TYPE_CHECKING:
+    from redraft.server.served_model import ServedModel
+
+_WATCHED = types.DidChangeWatchedFilesRegistrationOptions(
+    watchers=[types.FileSystemWatcher(glob_pattern="**/*.py")]
+)
+
+
+class WorkspaceFunctions:
+    """Indexes the functions of the workspace's folders into a served model."""
+
+    def __init__(
+        self,
+        server: LanguageServer,
+        thread: ThreadPoolExecutor,
+        *,
+        served: "ServedModel",
+        settings: LspSettings,
+        folders: Sequence[Path],
+    ) -> None:
+        self._server = server
+        self._thread = thread
+        self._served = served
+        self._debounce = settings.debounce_ms / 1000
+        self._watcher = Watcher(
+            folders,
+            served.index,
+            without=settings.without,
+            debounce_ms=max(settings.debounce_ms, 1),
+        )
+        self._touched: set[Path] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._stop = asyncio.Event()
+
+    async def index(self) -> int:
+        """Read all files, make their functions the examples and return their number."""
+        title = "redraft: indexing the workspace"
+        return await work_in_background(
+            self._server, self._thread, title, self._read, is_counted=True
+        )
+
+    async def watch(self) -> None:
+        """Watch the files until closed, for an editor that does not report changes."""
+        await self._watcher.run(self._stop)
+
+    def touch(self, paths: Iterable[Path]) -> None:
+        """Re-index these files after the debounce time."""
+        self._touched.update(paths)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(self._debounce, self._update)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _update(self) -> None:
+        touched, self._touched = self._touched, set()
+        self._thread.submit(self._watcher.update, touched)
+
+    def _read(self, report: ProgressReport) -> int:
+        project = self._watcher.read(lambda sources: report.count(sources, "files"))
+        functions = sum(map(len, project.files.values()))
+        if functions:
+            report(f"{functions:,} functions")
+            self._served.index(project)
+        return functions
+
+
+async def ask_to_watch(server: LanguageServer) -> bool:
+    """Ask the editor to report changed files; returns True if it will."""
+    capability = "workspace.did_change_watched_files.dynamic_registration"
+    if not get_capability(server.client_capabilities, capability):
+        return False
+    method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    registration = types.Registration("watched-files", method, _WATCHED)
+    reply = server.client_register_capability_async(types.RegistrationParams([registration]))
+    try:
+        await asyncio.wait_for(reply, REPLY_TIMEOUT)
+    except (TimeoutError, JsonRpcException):
+        return False
+    return True

@@ -1,0 +1,308 @@
+"""Request and response schemas and their limits. Imports no model and no server."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+MAX_INPUTS = 64
+MAX_FIELDS = 64
+MAX_CANDIDATES = 20
+MAX_EXAMPLES = 1_000
+MAX_TEXT_LENGTH = 20_000
+MAX_WORK = 2_000_000
+"""Limit for the characters of all inputs of a prediction times `k`."""
+
+MAX_BUFFER_LENGTH = 1_000_000
+MAX_NAME_LENGTH = 200
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH)]
+Buffer = Annotated[str, StringConstraints(max_length=MAX_BUFFER_LENGTH)]
+
+
+def _limit_keys(value: object) -> object:
+    """Return `value`; raise if it is an object with too many keys, each a possible error."""
+    if isinstance(value, Mapping) and len(value) > MAX_FIELDS:
+        raise ValueError(f"should have at most {MAX_FIELDS} keys")
+    return value
+
+
+FewKeys = BeforeValidator(_limit_keys)
+InputValue = Text | Annotated[dict[Name, Text], FewKeys, Field(min_length=1, max_length=MAX_FIELDS)]
+Inputs = Annotated[list[InputValue], FailFast(), Field(min_length=1, max_length=MAX_INPUTS)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+MetaValue = Text | int | Finite | bool | None
+KeyValue = Annotated[
+    str, StringConstraints(pattern=r"^[^=]+=", max_length=MAX_NAME_LENGTH + MAX_TEXT_LENGTH)
+]
+Count = Annotated[int, Field(ge=1, le=MAX_CANDIDATES)]
+Where = Annotated[dict[Name, MetaValue], FewKeys, Field(max_length=MAX_FIELDS)]
+
+
+class Message(BaseModel):
+    """Base class of all requests and responses: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class BaseRequest(Message):
+    """Base class of requests: too many keys are refused before any key is validated."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_keys(cls, value: object) -> object:
+        return _limit_keys(value)
+
+
+class StrictRequest(BaseRequest):
+    """A request in JSON, without type coercion: `"5"` is not a number."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class ModelRequest(StrictRequest):
+    """A request to a model."""
+
+    model: Name | None = Field(None, description="Name of a model. Default: the first model.")
+
+
+class PredictRequest(ModelRequest):
+    """Inputs to predict outputs for."""
+
+    inputs: Inputs = Field(description="Texts, or objects with the fields of the model's input.")
+    k: Count = Field(1, description="Maximum number of candidates per input.")
+    where: Where | None = Field(None, description="Retrieve only examples with these meta values.")
+    prototype: Name | None = Field(None, description="Id of the example to edit.")
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> "PredictRequest":
+        texts = (text for x in self.inputs for text in ([x] if isinstance(x, str) else x.values()))
+        work = self.k * sum(map(len, texts))
+        if work > MAX_WORK:
+            raise ValueError(
+                f"the characters of the inputs times k are {work:,}, the limit is {MAX_WORK:,}; "
+                "send fewer or shorter inputs, or a smaller k"
+            )
+        return self
+
+
+class RetrieveRequest(ModelRequest):
+    """Inputs to retrieve examples for."""
+
+    inputs: Inputs = Field(description="Texts, or objects with the fields of the model's input.")
+    k: Count = Field(5, description="Maximum number of examples per input.")
+    where: Where | None = Field(None, description="Retrieve only examples with these meta values.")
+
+
+class CompleteRequest(ModelRequest):
+    """An output to complete: either for an input, or at the cursor of a Python buffer."""
+
+    x: InputValue | None = Field(None, description="The input, if no buffer is given.")
+    prefix: Text = Field("", description="The output so far.")
+    text: Buffer | None = Field(None, description="A Python buffer.")
+    offset: int | None = Field(None, ge=0, description="The cursor in `text`, in characters.")
+    k: Count = Field(5, description="Maximum number of completions.")
+
+    @model_validator(mode="after")
+    def _has_one_target(self) -> "CompleteRequest":
+        if (self.x is None) == (self.text is None):
+            raise ValueError("give either x, with prefix, or text, with offset")
+        if self.text is not None and (self.offset is None or self.offset > len(self.text)):
+            raise ValueError(f"offset must be from 0 to {len(self.text)}, the length of text")
+        return self
+
+
+class NewExample(StrictRequest):
+    """An example to add."""
+
+    x: InputValue
+    y: Text
+    meta: Where = Field(default_factory=dict)
+
+
+class AddRequest(ModelRequest):
+    """Examples to add to the index."""
+
+    examples: Annotated[list[NewExample], FailFast(), Field(min_length=1, max_length=MAX_EXAMPLES)]
+
+
+class RemoveQuery(BaseRequest):
+    """Examples to remove: those with these ids, and those with these meta values."""
+
+    model: Name | None = Field(None, description="Name of a model. Default: the first model.")
+    id: Annotated[list[Name], Field(max_length=MAX_EXAMPLES)] = Field(
+        [], description="Id of an example. May be repeated."
+    )
+    where: Annotated[list[KeyValue], Field(max_length=MAX_FIELDS)] = Field(
+        [], description="KEY=VALUE of the meta. May be repeated; all must match."
+    )
+
+    @model_validator(mode="after")
+    def _selects_examples(self) -> "RemoveQuery":
+        if not (self.id or self.where):
+            raise ValueError("say which examples: give id or where")
+        if len(self.filters) < len(set(self.where)):
+            raise ValueError("where has two different values for one key; give one of them")
+        return self
+
+    @property
+    def filters(self) -> dict[str, MetaValue]:
+        """Return `where` as a dictionary."""
+        return {key: value for key, _, value in (text.partition("=") for text in self.where)}
+
+
+class ExampleSchema(Message):
+    """An example of a model."""
+
+    id: str
+    x: str | dict[str, str]
+    y: str
+    meta: dict[str, Any]
+
+
+class PrototypeSchema(ExampleSchema):
+    """A retrieved example with its distance from the input."""
+
+    distance: float
+
+
+class Token(Message):
+    """A token of an output, with the white space before it and its origin."""
+
+    text: str
+    origin: Literal["prototype", "input", "generated"]
+
+
+class DiffSpan(Message):
+    """A span of text that was kept from the prototype's output, removed from it or added to it."""
+
+    change: Literal["kept", "removed", "added"]
+    text: str
+
+
+class CandidateSchema(Message):
+    """An output with its scores, its prototype and its provenance."""
+
+    output: str
+    score: float
+    log_prob: float | None
+    confidence: float | None
+    prototype: PrototypeSchema | None
+    tokens: list[Token]
+    diff: list[DiffSpan]
+
+
+class PredictResponse(Message):
+    """The candidates for each input, best first."""
+
+    model: str
+    results: list[list[CandidateSchema]]
+
+
+class RetrieveResponse(Message):
+    """The prototypes for each input, nearest first."""
+
+    model: str
+    results: list[list[PrototypeSchema]]
+
+
+class CompletionSchema(Message):
+    """A text to insert, its first token with its probability, and the prototype."""
+
+    text: str
+    token: str
+    probability: float | None = Field(description="Null if copied verbatim from the prototype.")
+    prototype: PrototypeSchema | None
+
+
+class CompleteResponse(Message):
+    """The completions, best first."""
+
+    model: str
+    completions: list[CompletionSchema]
+
+
+class ExamplesResponse(Message):
+    """The number of examples that were added or removed, and of all examples."""
+
+    model: str
+    changed: int
+    examples: int
+
+
+class ModelInfo(Message):
+    """A served model."""
+
+    name: str
+    retriever: str
+    editor: str
+    fields: list[str]
+    meta: list[str]
+    examples: int
+    completes_python: bool = Field(description="True if the examples are Python functions.")
+
+
+class ModelCard(Message):
+    """A model in the format of OpenAI's API."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "redraft"
+
+
+class ModelsResponse(Message):
+    """All served models; the first is the default."""
+
+    models: list[ModelInfo]
+    object: Literal["list"] = "list"
+    data: list[ModelCard] = Field([], description="The models in the format of OpenAI's API.")
+
+
+class HealthResponse(Message):
+    """The state of the server and the names of the models that are ready."""
+
+    status: Literal["ok"] = "ok"
+    models: list[str] = []
+
+
+class MapPoint(Message):
+    """An example on the map."""
+
+    id: str
+    label: str
+    group: str
+    x: float
+    y: float
+
+
+class MapResponse(Message):
+    """The embeddings of the examples, projected to two dimensions."""
+
+    model: str
+    key: str | None = Field(description="The meta key by which points are grouped.")
+    share: float = Field(description="Fraction of the variance explained by the two dimensions.")
+    examples: int
+    points: list[MapPoint]
+
+
+class ErrorDetail(Message):
+    """An error message and the request field that it concerns."""
+
+    message: str
+    field: str | None = None
+
+
+class ErrorResponse(Message):
+    """The response to a failed request."""
+
+    error: ErrorDetail

@@ -1,0 +1,77 @@
+"""Conversion of the library's types to the response schemas."""
+
+from typing import Any
+
+from redraft.completion.engine import Suggestion
+from redraft.report.embedding_map import EmbeddingMap
+from redraft.server import schema
+from redraft.server.field_error import FieldError as FieldError
+from redraft.types import Candidate, Completion, Example, Prototype, input_text
+
+_LABEL_LENGTH = 120
+"""Characters of a label on the map."""
+
+
+def example(value: Example) -> schema.ExampleSchema:
+    """Convert an example."""
+    return schema.ExampleSchema(**_fields(value))
+
+
+def prototype(value: Prototype) -> schema.PrototypeSchema:
+    """Convert a prototype."""
+    return schema.PrototypeSchema(**_fields(value.example), distance=_rounded(value.distance))
+
+
+def candidate(value: Candidate) -> schema.CandidateSchema:
+    """Convert a candidate, with its provenance and its diff from the prototype."""
+    return schema.CandidateSchema(
+        output=value.output,
+        score=_rounded(value.score),
+        log_prob=value.log_prob,
+        confidence=value.confidence,
+        prototype=prototype(value.prototype) if value.prototype else None,
+        tokens=[schema.Token(text=token.text, origin=token.origin) for token in value.provenance],
+        diff=[schema.DiffSpan(change=span.change, text=span.text) for span in value.diff().spans],
+    )
+
+
+def completion(value: Completion | Suggestion) -> schema.CompletionSchema:
+    """Convert a completion of an output or a suggestion at a cursor."""
+    return schema.CompletionSchema(
+        text=value.text,
+        token=value.token,
+        probability=None if value.probability is None else _rounded(value.probability),
+        prototype=prototype(value.prototype) if value.prototype else None,
+    )
+
+
+def example_map(name: str, space: EmbeddingMap | None, examples: int) -> schema.MapResponse:
+    """Convert the map of the model `name`; it is empty if the retriever has no embeddings."""
+    if space is None:
+        return schema.MapResponse(model=name, key=None, share=0.0, examples=examples, points=[])
+    points = zip(space.points.tolist(), space.examples, space.groups, strict=True)
+    return schema.MapResponse(
+        model=name,
+        key=space.key,
+        share=_rounded(space.share),
+        examples=examples,
+        points=[
+            schema.MapPoint(
+                id=example.identity,
+                label=" ".join(input_text(example.x).split())[:_LABEL_LENGTH],
+                group=group,
+                x=_rounded(x),
+                y=_rounded(y),
+            )
+            for (x, y), example, group in points
+        ],
+    )
+
+
+def _fields(value: Example) -> dict[str, Any]:
+    row = value.to_json()
+    return {"id": value.identity, "x": row["x"], "y": row["y"], "meta": row.get("meta", {})}
+
+
+def _rounded(value: float) -> float:
+    return round(value, 6)

@@ -1,0 +1,291 @@
+"""A served model: takes requests, returns response schemas, and lets its examples change.
+
+Thread-safe. One request runs at a time, since a second would only slow both. A change builds a
+new model while the current one keeps serving, then replaces it. Knows no protocol.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from redraft.completion.engine import CompletionEngine
+from redraft.completion.project import Project, index_project
+from redraft.errors import NoAnswerError, PairsError, StoreError
+from redraft.mining.python_functions import FIELDS
+from redraft.model import RetrieveAndEdit
+from redraft.persistence import locked, refreshed
+from redraft.report.embedding_map import EmbeddingMap, embedding_map
+from redraft.server import schema, serialize
+from redraft.storage.artifact import manifest_bytes
+from redraft.storage.examples import Examples, examples_of
+from redraft.types import Example, Input, Prototype, as_input
+
+LOCK_TIMEOUT = 10.0
+"""Seconds that a change waits for another writer of the folder before it fails."""
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _State:
+    """An immutable snapshot: the model, its completion engine and its meta keys."""
+
+    model: RetrieveAndEdit
+    engine: CompletionEngine
+    meta: list[str]
+
+    @classmethod
+    def of(cls, model: RetrieveAndEdit) -> "_State":
+        meta = sorted({key for example in model.retriever.examples for key in example.meta})
+        return cls(model, CompletionEngine(model), meta)
+
+    @property
+    def fields(self) -> list[str]:
+        examples = self.model.retriever.examples
+        return list(examples[0].x) if examples else []
+
+    @cached_property
+    def space(self) -> EmbeddingMap | None:
+        """Return the map of the examples."""
+        return embedding_map(self.model.retriever, [])
+
+    def rows(self, identity: str) -> list[int]:
+        """Return the rows with this id; duplicates share one."""
+        return self.examples.with_identity(identity)
+
+    @cached_property
+    def examples(self) -> Examples:
+        """Return the examples of the retriever, wherever they are stored."""
+        return examples_of(self.model.retriever.examples)
+
+
+class ServedModel:
+    """A named model; if `folder` is given, changes are saved there."""
+
+    def __init__(self, name: str, model: RetrieveAndEdit, folder: Path | None = None) -> None:
+        self.name = name
+        self.folder = folder
+        self._state = _State.of(model)
+        self._manifest = b""  # of the loaded files; empty forces a reload before a change
+        self._running = threading.Lock()
+        self._changing = threading.Lock()
+
+    @classmethod
+    def open(
+        cls, name: str, folder: Path, *, store: str | None = None, persist: bool = True
+    ) -> "ServedModel":
+        """Load the model in `folder`; if `persist`, changes are saved there."""
+        manifest = manifest_bytes(folder)  # before loading: a later manifest is another version
+        served = cls(name, RetrieveAndEdit.load(folder, store=store), folder if persist else None)
+        served._manifest = manifest
+        return served
+
+    @property
+    def model(self) -> RetrieveAndEdit:
+        """Return the current model."""
+        return self._state.model
+
+    def info(self) -> schema.ModelInfo:
+        """Describe the model."""
+        state = self._state
+        return schema.ModelInfo(
+            name=self.name,
+            retriever=state.model.retriever.name,
+            editor=state.model.editor.name,
+            fields=state.fields,
+            meta=state.meta,
+            examples=len(state.model.retriever.examples),
+            completes_python=state.fields == list(FIELDS),
+        )
+
+    def check_inputs(self, inputs: Sequence[schema.InputValue]) -> None:
+        """Raise `FieldError` if the fields of an input are not the model's."""
+        state = self._state
+        for i, x in enumerate(inputs):
+            self._input(x, state, i)
+
+    def predict(self, request: schema.PredictRequest) -> list[list[schema.CandidateSchema]]:
+        """Return the candidates for each input, best first."""
+        with self._running:
+            state = self._state
+            inputs = [self._input(x, state, i) for i, x in enumerate(request.inputs)]
+            if request.prototype is not None:
+                prototypes = [[self._prototype(request.prototype, x, state)] for x in inputs]
+                results = state.model.editor.edit(inputs, prototypes, request.k)
+            else:
+                results = state.model.predict(inputs, request.k, where=request.where)
+        return [[serialize.candidate(each) for each in candidates] for candidates in results]
+
+    def retrieve(self, request: schema.RetrieveRequest) -> list[list[schema.PrototypeSchema]]:
+        """Return the prototypes for each input, nearest first."""
+        with self._running:
+            state = self._state
+            inputs = [self._input(x, state, i) for i, x in enumerate(request.inputs)]
+            results = state.model.retriever.retrieve(inputs, request.k, where=request.where)
+        return [[serialize.prototype(each) for each in prototypes] for prototypes in results]
+
+    def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
+        """Return the completions, best first."""
+        with self._running:
+            state = self._state
+            if request.text is not None and request.offset is not None:
+                if state.fields != list(FIELDS):
+                    raise serialize.FieldError(
+                        f"{self.name}: cannot complete a Python buffer, since its input has the "
+                        f"fields {', '.join(state.fields)}; give x and prefix",
+                        field="text",
+                    )
+                suggestions = state.engine.complete(request.text, request.offset, request.k)
+                return [serialize.completion(suggestion) for suggestion in suggestions]
+            x = self._input(request.x or "", state, None)
+            completions = state.engine.session(x).complete(request.prefix, request.k)
+        return [serialize.completion(completion) for completion in completions]
+
+    def example(self, identity: str) -> schema.ExampleSchema:
+        """Return the example with this id."""
+        state = self._state
+        return serialize.example(state.model.retriever.examples[self._rows(identity, state)[0]])
+
+    def map(self) -> schema.MapResponse:
+        """Return the map of the examples; it is empty if the retriever has no embeddings."""
+        state = self._state
+        return serialize.example_map(self.name, state.space, len(state.model.retriever.examples))
+
+    def add(self, examples: Sequence[Example]) -> int:
+        """Add examples to the index; returns their number."""
+
+        def added(state: _State) -> RetrieveAndEdit:
+            checked = [
+                replace(example, x=self._ordered(example.x, state, f"examples.{i}.x"))
+                for i, example in enumerate(examples)
+            ]
+            return RetrieveAndEdit(state.model.retriever.add(checked), state.model.editor)
+
+        self._change(added)
+        return len(examples)
+
+    def remove(self, identities: Sequence[str], where: schema.Where | None = None) -> int:
+        """Remove the examples with these ids or meta values; returns their number."""
+        count = 0
+
+        def removed(state: _State) -> RetrieveAndEdit | None:
+            nonlocal count
+            retriever = state.model.retriever
+            rows = {row for identity in identities for row in self._rows(identity, state)}
+            rows |= set(retriever.matching(where)) if where else set()
+            if len(rows) == len(retriever.examples):
+                raise PairsError("that would remove every example; at least one must stay")
+            count = len(rows)
+            if not rows:
+                return None
+            return RetrieveAndEdit(retriever.remove(sorted(rows)), state.model.editor)
+
+        self._change(removed)
+        return count
+
+    def index(self, project: Project) -> int:
+        """Replace the examples by the functions of a project.
+
+        Returns how many examples were added or removed.
+        """
+        count = 0
+
+        def indexed(state: _State) -> RetrieveAndEdit | None:
+            nonlocal count
+            model, change = index_project(state.model, project)
+            count = len(change.rows) + len(change.examples)
+            return model if count else None
+
+        self._change(indexed)
+        return count
+
+    def refresh(self) -> bool:
+        """Adopt changes that other programs made to the folder or the store; True if any."""
+        with self._changing:
+            before = self._state.model
+            self._reload_if_replaced()
+            model = refreshed(self._state.model)
+            if model is not self._state.model:
+                self._state = _State.of(model)
+            return self._state.model is not before
+
+    @property
+    def has_store(self) -> bool:
+        """True if the examples are in a database."""
+        return self._state.examples.store_name is not None
+
+    def wait(self, seconds: float) -> None:
+        """Wait up to `seconds` for another program to change the store."""
+        self._state.examples.wait(seconds)
+
+    def _change(self, change: Callable[[_State], RetrieveAndEdit | None]) -> None:
+        """Replace the model by the result of `change`, on disk first; None changes nothing.
+
+        The folder stays locked during reload, change and save, so that no change of another
+        program is lost.
+        """
+        with self._changing:
+            if self.folder is None:
+                model = change(self._state)
+                if model is not None:
+                    self._state = _State.of(model)
+                return
+            with locked(self.folder, timeout=LOCK_TIMEOUT):
+                self._reload_if_replaced()
+                model = change(self._state)
+                if model is not None:
+                    model.save(self.folder)
+                    self._manifest = manifest_bytes(self.folder)
+            if model is None:
+                return
+            try:
+                model = refreshed(model)
+            except StoreError as error:  # it is saved; the next refresh will load it
+                _LOG.warning("%s", error)
+                return
+            self._state = _State.of(model)
+
+    @property
+    def is_outdated(self) -> bool:
+        """True if another program has replaced the files of the folder."""
+        if self.folder is None or self.has_store:
+            return False
+        return manifest_bytes(self.folder) not in (b"", self._manifest)
+
+    def _reload_if_replaced(self) -> None:
+        """Reload the model if another program has replaced its files."""
+        if self.folder is not None and self.is_outdated:
+            manifest = manifest_bytes(self.folder)
+            self._state = _State.of(RetrieveAndEdit.load(self.folder))
+            self._manifest = manifest
+
+    def _input(self, x: str | Input, state: _State, i: int | None) -> Input:
+        return self._ordered(as_input(x), state, "x" if i is None else f"inputs.{i}")
+
+    def _ordered(self, x: Input, state: _State, path: str) -> Input:
+        """Return `x` with its fields in the model's order, since JSON objects are unordered."""
+        fields = state.fields or list(x)
+        if set(x) != set(fields):
+            expected = ", ".join(fields)
+            raise serialize.FieldError(f"expected an input with the fields {expected}", field=path)
+        return {name: x[name] for name in fields}
+
+    def _rows(self, identity: str, state: _State) -> list[int]:
+        rows = state.rows(identity)
+        if not rows:
+            raise NoAnswerError("no example has this id; it may have been removed")
+        return rows
+
+    def _prototype(self, identity: str, x: Input, state: _State) -> Prototype:
+        row = self._rows(identity, state)[0]
+        retriever = state.model.retriever
+        allowed = np.zeros(len(retriever.examples), np.bool_)
+        allowed[row] = True
+        distances = retriever.search([x], 1, allowed=allowed).distances
+        distance = float(distances[0, 0]) if distances.size else 1.0
+        return Prototype(retriever.examples[row], distance)

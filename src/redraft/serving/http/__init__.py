@@ -1,1 +1,0 @@
-"""HTTP: models under their names, with a web page, for programs and for people."""

@@ -1,1 +1,0 @@
-"""The language server: completion in an editor, from the functions of the project it has open."""

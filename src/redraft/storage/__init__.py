@@ -1,0 +1,4 @@
+"""Files of models and examples: checked on reading, replaced atomically, locked while they change.
+
+Knows no model.
+"""

@@ -1,0 +1,36 @@
+"""Arrays in NumPy files: written in pieces, memory-mapped for reading."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from redraft.errors import ModelError
+
+Array = NDArray[Any]
+
+
+@contextmanager
+def appended(
+    path: Path, shape: tuple[int, ...], dtype: DTypeLike
+) -> Iterator[Callable[[Array], None]]:
+    """Write an array of this shape to `path`; the yielded function appends rows to it."""
+    header = {
+        "descr": np.lib.format.dtype_to_descr(np.dtype(dtype)),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        yield lambda piece: np.ascontiguousarray(piece, dtype).tofile(stream)
+
+
+def mapped(path: Path) -> Array:
+    """Memory-map the array in a NumPy file."""
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: damaged ({error}); copy or fit the model again") from error

@@ -1,0 +1,23 @@
+"""Read small files in full, and refuse those that do not end: devices, pipes, mistaken paths."""
+
+from pathlib import Path
+
+
+class TooLargeError(ValueError):
+    """A file that holds more bytes than its reader takes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"larger than {most:,} bytes")
+
+
+def read_at_most(path: Path, most: int) -> bytes:
+    """Return the bytes of the file at `path`; raise TooLargeError if it has more than `most`.
+
+    At most one byte more than that is read, so `/dev/zero` costs no more than a large file. The
+    size that the file system gives is not trusted: it is 0 for devices and pipes.
+    """
+    with path.open("rb") as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise TooLargeError(most)
+    return content

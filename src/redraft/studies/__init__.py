@@ -1,1 +1,0 @@
-"""Experiments: a table of the paper, or of ours, from data to results.json. One file each."""

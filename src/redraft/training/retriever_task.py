@@ -1,0 +1,172 @@
+"""Training of the retriever's encoder: reconstruct a target from a noisy direction of x."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+
+from redraft.config import presets
+from redraft.config.toml import build
+from redraft.models import vmf
+from redraft.models.autoencoder import AutoencoderConfig, NoisyAutoencoder
+from redraft.retrieval.encoder import DenseEncoder, stack_fields
+from redraft.storage.disk import pick
+from redraft.text.batch import Sequences, bucket
+from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
+from redraft.training.checkpoint import Checkpoint, fingerprint
+from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
+from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
+from redraft.training.run_folder import CHECKPOINT
+from redraft.training.trainer import OnStep, StepLoss, Task, TrainingConfig, train
+from redraft.types import Example, input_text
+
+LONGEST_TARGET = 150
+
+Target = Callable[[Example], str]
+Validate = Callable[[DenseEncoder], dict[str, float]]
+"""Returns metrics on dev; the checkpoint with the highest first metric is kept."""
+
+
+def task_target(example: Example) -> str:
+    """Return the output: inputs with similar outputs become neighbours."""
+    return example.y
+
+
+def input_target(example: Example) -> str:
+    """Return the input: similar inputs become neighbours."""
+    return input_text(example.x)
+
+
+@dataclass(frozen=True)
+class RetrieverConfig:
+    """All settings of a learned retriever and of its training."""
+
+    network: AutoencoderConfig = field(default_factory=AutoencoderConfig)
+    encoding: TokenEncoderConfig = field(default_factory=TokenEncoderConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+def paper_config() -> RetrieverConfig:
+    """Return the sizes and the schedule of the paper's code on Hearthstone."""
+    return preset_config("paper", 0)
+
+
+def large_config() -> RetrieverConfig:
+    """Return the preset for many training examples."""
+    return preset_config("many", presets.SMALL)
+
+
+def default_config(examples: int) -> RetrieverConfig:
+    """Return the preset for this many training examples."""
+    return preset_config(presets.choose(examples), examples)
+
+
+def preset_config(name: str, examples: int) -> RetrieverConfig:
+    """Return the retriever's settings of a preset for this many training examples."""
+    tables = presets.preset(name, examples)
+    return build(RetrieverConfig, tables["retriever"], where=f"preset {name}")
+
+
+class RetrieverTask(Task):
+    """The paper's first step: maximise E[log p(target | v)], v ~ vMF(mu(x), kappa)."""
+
+    network: NoisyAutoencoder
+
+    def __init__(
+        self,
+        network: NoisyAutoencoder,
+        encoder: DenseEncoder,
+        examples: Sequence[Example],
+        *,
+        target: Target,
+        validate: Validate,
+    ) -> None:
+        self.network = network
+        self.encoder = encoder
+        self.examples = examples
+        self.target = target
+        self.validate = validate
+        self._encode(epoch_rows(examples, seed=0))
+
+    def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
+        """Return batches of similar target and input lengths."""
+        rows = epoch_rows(self.examples, seed=seed)
+        if rows != self.rows:
+            self._encode(rows)
+        lengths = [
+            (len(target), sum(map(len, fields)))
+            for target, fields in zip(self.targets, self.fields, strict=True)
+        ]
+        return bucket(lengths, batch_size, seed=seed)
+
+    def _encode(self, rows: Sequence[int]) -> None:
+        """Encode the inputs and targets of `rows` for an epoch."""
+        encoding, examples = self.encoder.encoding, pick(self.examples, rows)
+        self.rows = rows
+        self.fields = [self.encoder.numbers(example.x) for example in examples]
+        self.targets = [
+            encoding.target(self.target(example), longest=LONGEST_TARGET) for example in examples
+        ]
+
+    def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
+        """Return the negative log-likelihood per token, and the paper's bound per example."""
+        device = next(self.network.parameters()).device
+        fields = stack_fields([self.fields[row] for row in rows])
+        target = Sequences.pad([self.targets[row] for row in rows])
+        log_likelihood = self.network.log_likelihood(
+            [field.to(device) for field in fields], target.to(device), generator=generator
+        )
+        token_count = int(target.lengths.sum()) - len(rows)
+        loss = -log_likelihood.sum() / token_count
+        config = self.network.config
+        mean = log_likelihood.detach().mean()
+        bound = vmf.bound(mean, config.embedding_dim, concentration=config.concentration)
+        sequences = [*fields, target]
+        tokens = sum(int(sequence.lengths.sum()) for sequence in sequences)
+        padded = sum(sequence.ids.numel() for sequence in sequences) - tokens
+        metrics = {"loss": loss.item(), "bound": bound.item()}
+        return StepLoss(loss, metrics, token_count, tokens, padded)
+
+    def evaluate(self) -> dict[str, float]:
+        """Return the metrics of `validate`."""
+        return self.validate(self.encoder)
+
+
+def train_encoder(
+    examples: Sequence[Example],
+    config: RetrieverConfig,
+    *,
+    target: Target,
+    validate: Validate,
+    folder: Path,
+    device: torch.device | None = None,
+    on_step: OnStep | None = None,
+    workers: ProcessGroup = SINGLE_PROCESS,
+) -> DenseEncoder:
+    """Train an encoder on `examples` and return it; resumes from a checkpoint in `folder`."""
+    device = device or torch.device("cpu")
+    texts = (
+        text
+        for example in vocabulary_sample(examples)
+        for text in (input_text(example.x), target(example))
+    )
+    encoding = TokenEncoder.learn(texts, config.encoding)
+    fields = list(examples[0].x)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)  # initial weights only; steps have their own seeds
+        network = NoisyAutoencoder(len(encoding.vocabulary), len(fields), config.network)
+    network.to(device)
+    encoder = DenseEncoder(network.encoder, encoding, fields)
+    task = RetrieverTask(network, encoder, examples, target=target, validate=validate)
+    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, target))
+    train(task, config.training, checkpoint=checkpoint, on_step=on_step, workers=workers)
+    network.eval()
+    return encoder
+
+
+def _fingerprint(examples: Sequence[Example], config: RetrieverConfig, target: Target) -> str:
+    """Return a digest of everything that determines the weights."""
+    settings = asdict(config)
+    del settings["training"]["save_seconds"]
+    return fingerprint(examples, [settings, target.__name__])

@@ -1,0 +1,320 @@
+"""The training loop: steps, validation and checkpoints. Knows no model.
+
+All randomness is a function of the seed and the step, so that a run that was killed and resumed
+ends with the same weights as an uninterrupted one. Several workers step on shards of the same
+batches; only the main worker evaluates, logs and writes.
+"""
+
+import json
+import math
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+
+from redraft.config.ranges import SECONDS, SEED, STEPS, Range, check_ranges
+from redraft.errors import TrainingInterrupted
+from redraft.training.budget import within_budget
+from redraft.training.checkpoint import Checkpoint, ExtraWeights, Progress
+from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup, check_alike
+from redraft.training.ema import ExponentialMovingAverage, copy_weights
+from redraft.training.run_folder import LOG, PLAN
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Steps, learning rate schedule, validation and checkpointing."""
+
+    steps: Annotated[int, STEPS] = 1000
+    batch_size: Annotated[int, Range(1, 65_536)] = 16
+    learning_rate: Annotated[float, Range(0.0, 10.0, above=True)] = 1e-3
+    warmup_steps: Annotated[int, Range(0, STEPS.high)] = 0
+    lr_decay: bool = False  # linear decay to 0
+    evaluate_every: Annotated[int, STEPS] = 100
+    seed: Annotated[int, SEED] = 0
+    # exponential moving average of the weights; 0 disables it; see REACH
+    ema_decay: Annotated[float, Range(0.0, 1.0, below=True)] = 0.0
+    # seconds; the steps are reduced to fit; 0 is no limit
+    budget: Annotated[float, SECONDS] = 0.0
+    save_seconds: Annotated[float, SECONDS] = 60.0
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True)
+class StepLoss:
+    """The loss of a batch, a mean over `token_count` tokens, and its metrics."""
+
+    loss: Tensor
+    metrics: dict[str, float]
+    token_count: int  # the denominator of the loss
+    tokens: int  # tokens of inputs and outputs, for throughput
+    padded: int  # padding beside them
+
+    def with_zero_weight(self) -> "StepLoss":
+        """Return a copy that does not contribute to an all-reduce."""
+        return replace(self, token_count=0, tokens=0, padded=0)
+
+
+class Task(ABC):
+    """A network to train, its batches, its loss and its validation."""
+
+    network: nn.Module
+
+    @abstractmethod
+    def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
+        """Return the batches of one epoch, as rows of the training examples."""
+
+    def epoch_steps(self, batch_size: int) -> int:
+        """Return the number of batches per epoch; override it where building them is slow."""
+        return len(self.batches(batch_size, seed=0))
+
+    @abstractmethod
+    def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
+        """Return the loss of one batch; `generator` is the only source of randomness."""
+
+    @abstractmethod
+    def evaluate(self) -> dict[str, float]:
+        """Return metrics on dev.
+
+        The checkpoint with the highest first metric is kept; without metrics, the last one.
+        """
+
+
+@dataclass(frozen=True)
+class Report:
+    """Progress of a run after a step, as passed to callbacks and logged."""
+
+    step: int
+    steps: int
+    shown: dict[str, float]  # metrics
+    tokens_per_second: float
+    padding: float  # share of padding among all tokens
+    seconds: float
+    # CPU time of the main worker over all cores, which other load on the machine hardly affects
+    core_seconds: float
+
+
+OnStep = Callable[[Report], None]
+
+REACH = 0.25
+"""Longest horizon of the EMA as a share of all steps.
+
+A decay of d averages over about 1 / (1 - d) steps. In a short run the decay is lowered to a horizon
+of a quarter of the steps, so that early weights do not remain in the average.
+"""
+
+MAX_GRAD_NORM = 5.0
+"""Gradients are clipped to this norm."""
+
+
+def last_report(folder: Path) -> Report:
+    """Return the last logged report of the run in `folder`; times include resumed parts."""
+    last = (folder / LOG).read_text(encoding="utf-8").splitlines()[-1]
+    return Report(**json.loads(last))
+
+
+def train(
+    task: Task,
+    config: TrainingConfig,
+    *,
+    checkpoint: Checkpoint,
+    on_step: OnStep | None = None,
+    workers: ProcessGroup = SINGLE_PROCESS,
+) -> Progress:
+    """Train from the start or from `checkpoint`, and leave the network with the best weights."""
+    check_alike(workers, checkpoint.fingerprint)
+    plan = checkpoint.folder.parent / PLAN
+    config = within_budget(task, config, plan, workers=workers)
+    run = _Run(task, config, checkpoint, on_step=on_step, workers=workers)
+    run.resume()
+    with deferred_interrupt(*workers.stop_signals) as is_interrupted:
+        while run.step < config.steps:
+            run.advance()
+            # A signal may reach one worker first, but all must stop at the same step.
+            if workers.any(is_interrupted()):
+                run.save()
+                position = f"step {run.step:,} of {config.steps:,}"
+                raise TrainingInterrupted(
+                    f"stopped at {position}; the same command goes on from there"
+                )
+            if time.monotonic() - run.saved_at >= config.save_seconds:
+                run.save()
+    run.save()
+    task.network.load_state_dict(run.best)
+    return run.progress()
+
+
+@contextmanager
+def deferred_interrupt(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
+    """Defer the first of each of `signals` within the context, so that a step is completed.
+
+    Yields a function that returns True after a signal; a second one is handled as usual.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # signals belong to the main thread
+        return
+    received: list[int] = []
+
+    def record(number: int, _frame: object) -> None:
+        signal.signal(number, previous[number])
+        received.append(number)
+
+    previous = {int(number): signal.signal(number, record) for number in signals}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+class _Run:
+    """The state of a training run between two steps."""
+
+    def __init__(
+        self,
+        task: Task,
+        config: TrainingConfig,
+        checkpoint: Checkpoint,
+        *,
+        on_step: OnStep | None,
+        workers: ProcessGroup,
+    ) -> None:
+        self.task, self.config, self.checkpoint, self.on_step = task, config, checkpoint, on_step
+        self.workers = workers
+        self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
+        self.device = next(task.network.parameters()).device
+        decay = min(config.ema_decay, 1 - 1 / max(1.0, REACH * config.steps))
+        self.ema = ExponentialMovingAverage(task.network, decay)
+        self.best = copy_weights(task.network)
+        self.step, self.best_step, self.best_score = 0, 0, -math.inf
+        self.seconds, self.core_seconds, self.saved_at = 0.0, 0.0, time.monotonic()
+        self.epoch, self.order = -1, list[list[int]]()
+        self.epoch_steps = task.epoch_steps(config.batch_size)
+        self.log = checkpoint.folder.parent / LOG
+        self.tokens, self.padded, self.busy = 0, 0, 0.0
+
+    def progress(self) -> Progress:
+        times = self.seconds, self.core_seconds
+        return Progress(self.step, self.best_step, self.best_score, *times)
+
+    def resume(self) -> None:
+        """Load the checkpoint, if any, and drop log lines that were written after it."""
+        if not self.workers.broadcast(self.checkpoint.exists):
+            if self.workers.is_main:
+                self.log.parent.mkdir(parents=True, exist_ok=True)
+                self.log.write_text("", encoding="utf-8")
+            return
+        extra, progress = self.checkpoint.load(
+            self.task.network, self.optimiser, workers=self.workers
+        )
+        self.best, self.ema.weights = extra.best, extra.ema
+        self.step, self.best_step = progress.step, progress.best_step
+        self.best_score, self.seconds = progress.best_score, progress.seconds
+        self.core_seconds = progress.core_seconds
+        if self.workers.is_main and self.log.exists():
+            text = self.log.read_text(encoding="utf-8")
+            # A kill may have cut off the last line.
+            lines = text[: text.rfind("\n") + 1].splitlines(keepends=True)
+            logged = [line for line in lines if json.loads(line)["step"] <= self.step]
+            self.log.write_text("".join(logged), encoding="utf-8")
+
+    def save(self) -> None:
+        if not self.workers.is_main:
+            return
+        extra = ExtraWeights(self.best, self.ema.weights)
+        self.checkpoint.save(self.task.network, self.optimiser, extra, self.progress())
+        self.saved_at = time.monotonic()
+
+    def advance(self) -> None:
+        """Take one step, validate if it is due, and report."""
+        started, started_cores = time.monotonic(), time.process_time()
+        rows = self._rows()
+        seed = _mix(self.config.seed, self.step, self.workers.rank)
+        generator = torch.Generator(self.device).manual_seed(seed)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.config.learning_rate * self._lr_factor()
+        self.optimiser.zero_grad(set_to_none=True)
+        shard = self.workers.shard(rows)
+        # With fewer rows than workers some shards are empty: step on any row, with zero weight.
+        result = self.task.step(shard or rows[:1], generator=generator)
+        result.loss.backward()  # type: ignore[no-untyped-call]
+        result = result if shard else result.with_zero_weight()
+        result = self.workers.all_reduce(self.task.network, result)
+        nn.utils.clip_grad_norm_(self.task.network.parameters(), MAX_GRAD_NORM)
+        self.optimiser.step()
+        self.step += 1
+        self.ema.update(self.step)
+        self.tokens, self.padded = self.tokens + result.tokens, self.padded + result.padded
+        self.busy += time.monotonic() - started
+        is_due = self.step % self.config.evaluate_every == 0 or self.step == self.config.steps
+        metrics = result.metrics | (self._evaluate() if is_due else {})
+        self.seconds += time.monotonic() - started
+        self.core_seconds += time.process_time() - started_cores
+        self._report(metrics, logs=is_due)
+
+    def _rows(self) -> Sequence[int]:
+        """Return the batch of this step; the order differs between epochs."""
+        epoch, index = divmod(self.step, self.epoch_steps)
+        if epoch != self.epoch:
+            seed = _mix(self.config.seed, -1 - epoch)
+            self.order, self.epoch = self.task.batches(self.config.batch_size, seed=seed), epoch
+        return self.order[index]
+
+    def _lr_factor(self) -> float:
+        """Return the factor of the learning rate at this step: linear warm-up and decay."""
+        warmup = (
+            min(1.0, (self.step + 1) / self.config.warmup_steps)
+            if self.config.warmup_steps
+            else 1.0
+        )
+        remaining = 1 - self.step / self.config.steps
+        return warmup * remaining if self.config.lr_decay else warmup
+
+    def _evaluate(self) -> dict[str, float]:
+        metrics = self.workers.broadcast(self._validate)
+        # Without metrics the last weights are taken.
+        score = next(iter(metrics.values()), float(self.step))
+        if score > self.best_score:
+            self.best = {name: weight.clone() for name, weight in self.ema.weights.items()}
+            self.best_step, self.best_score = self.step, score
+        return metrics
+
+    def _validate(self) -> dict[str, float]:
+        self.task.network.eval()
+        with self.ema.applied():
+            metrics = self.task.evaluate()
+        self.task.network.train()
+        return metrics
+
+    def _report(self, metrics: dict[str, float], *, logs: bool) -> None:
+        if not self.workers.is_main:
+            return
+        report = Report(
+            self.step,
+            self.config.steps,
+            metrics,
+            tokens_per_second=self.tokens / self.busy,
+            padding=self.padded / (self.tokens + self.padded),
+            seconds=self.seconds,
+            core_seconds=self.core_seconds,
+        )
+        if logs:
+            with self.log.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(asdict(report)) + "\n")
+        if self.on_step is not None:
+            self.on_step(report)
+
+
+def _mix(seed: int, number: int, rank: int = 0) -> int:
+    """Return a distinct seed for each step of a worker and each epoch of a run."""
+    return (seed * 1_000_003 + number * 7919 + rank * 2_654_435_761 + 12345) % (1 << 62)

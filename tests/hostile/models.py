@@ -1,0 +1,108 @@
+"""Small models of every kind that can be saved, none of them trained."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from redraft import Example, RetrieveAndEdit
+from redraft.editing.base import Editor, VerbatimEditor
+from redraft.editing.confidence import Confidence
+from redraft.editing.neural import DecodingConfig, NeuralEditor
+from redraft.index import faiss as index
+from redraft.index.base import Vectors
+from redraft.index.faiss import FaissIndex
+from redraft.index.ivfpq import CompressedIndex
+from redraft.index.vector_file import VectorFile
+from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.models.edit_network import EditNetworkConfig
+from redraft.models.ngram_cache import NgramCache
+from redraft.retrieval.base import Retriever
+from redraft.retrieval.bm25 import Bm25Retriever
+from redraft.retrieval.bow import BowRetriever
+from redraft.retrieval.dense import TaskRetriever
+from redraft.retrieval.encoder import DenseEncoder
+from redraft.storage.disk import spool_examples
+from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
+from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
+from tests.greetings import NAMES, greeting
+
+INPUT = {"text": "greet Noether"}
+
+KINDS = (
+    *("bm25", "lexical", "task", "neural", "lstm"),
+    *("cells", "graph", "compressed", "postings"),
+)
+
+
+def save(kind: str, folder: Path) -> None:
+    """Write the model of this kind into a new folder."""
+    torch.manual_seed(0)
+    examples = [greeting(name) for name in NAMES[:12]]
+    with tempfile.TemporaryDirectory() as scratch:
+        RetrieveAndEdit(_retriever(kind, examples, Path(scratch)), _editor(kind, examples)).save(
+            folder
+        )
+
+
+def _retriever(kind: str, examples: list[Example], scratch: Path) -> Retriever:
+    if kind == "lexical":
+        return BowRetriever.build(examples)
+    if kind in ("compressed", "postings"):
+        filed = spool_examples([examples * 25], scratch / "held")
+        if kind == "postings":
+            return Bm25Retriever.build(filed)
+        encoder = _encoder(examples)
+        vectors = encoder.encode([each.x for each in filed])
+        return TaskRetriever(
+            filed,
+            encoder,
+            CompressedIndex.build(VectorFile.write(scratch, [vectors], count=len(vectors))),
+        )
+    if kind in ("cells", "graph"):
+        encoder = _encoder(examples)
+        vectors = encoder.encode([each.x for each in examples * 4])
+        return TaskRetriever(examples * 4, encoder, _approximate(kind, vectors))
+    if kind in ("task", "neural"):
+        return TaskRetriever.build(examples, _encoder(examples))
+    return Bm25Retriever.build(examples)
+
+
+def _approximate(kind: str, vectors: Vectors) -> FaissIndex:
+    before = index.HNSW_FROM
+    index.HNSW_FROM = 0 if kind == "graph" else before
+    try:
+        return FaissIndex.build(np.ascontiguousarray(vectors))
+    finally:
+        index.HNSW_FROM = before
+
+
+def _encoder(examples: Sequence[Example]) -> DenseEncoder:
+    texts = [each.x["text"] for each in examples]
+    encoding = TokenEncoder.learn(texts, TokenEncoderConfig(min_count=1, pieces=40))
+    config = AutoencoderConfig(word_width=8, width=4, embedding_dim=16, encoder_layers=1)
+    network = FieldsEncoder(len(encoding.vocabulary), 1, config)
+    return DenseEncoder(network.eval(), encoding, ["text"])
+
+
+def _editor(kind: str, examples: Sequence[Example]) -> Editor:
+    if kind not in ("neural", "lstm"):
+        return VerbatimEditor()
+    encoding = EditEncoder.learn(examples, EditEncoderConfig())
+    network = EditNetworkConfig(
+        architecture="lstm" if kind == "lstm" else "transformer",
+        slots=4,
+        word_width=8,
+        slot_width=4,
+        width=8,
+        encoder_layers=1,
+        decoder_layers=1,
+    )
+    decoding = DecodingConfig(beam_size=2, max_length=8, cached=2)
+    editor = NeuralEditor.build(encoding, network, decoding)
+    editor.network.eval()
+    features = np.random.default_rng(0).normal(size=(9, 4))
+    confident = editor.with_confidence(Confidence.fit(features, np.arange(9) % 2 == 0))
+    return confident.with_cache(NgramCache()) if kind == "neural" else confident

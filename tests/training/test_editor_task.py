@@ -1,0 +1,183 @@
+"""Training of the editor: encoded examples, checkpoint selection and resumption."""
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from redraft import Example
+from redraft.config.toml import override
+from redraft.editing.neural import DecodingConfig, NeuralEditor
+from redraft.errors import ModelError, TrainingInterrupted
+from redraft.models.edit_network import EditNetworkConfig
+from redraft.retrieval.bow import BowRetriever
+from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
+from redraft.training.augmentation import AugmentationConfig
+from redraft.training.editor_task import EditorConfig, EditorTask, Validate, train_editor
+from redraft.training.prototype_sampling import Draws, PrototypeSource, TopPrototypes, everywhere
+from redraft.training.trainer import Report
+from tests.greetings import NAMES, greeting, settings
+
+GREETINGS = [greeting(name) for name in NAMES]
+CONFIG = override(EditorConfig(), settings(12)["editor"], where="test")
+
+
+class NextOne(PrototypeSource):
+    """The prototype of every example is the one after it; or there is none."""
+
+    def __init__(self, examples: Sequence[Example], *, has_any: bool = True) -> None:
+        self.examples, self.has_any = examples, has_any
+
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:  # noqa: ARG002
+        after = [self.examples[(row + 1) % len(self.examples)] for row in rows]
+        return [[each] * self.has_any for each in after]
+
+
+def task(
+    source: PrototypeSource, examples: Sequence[Example], *, prototypes: int = 1, **probs: float
+) -> EditorTask:
+    encoding = EditEncoder.learn(examples, EditEncoderConfig(prototypes=prototypes))
+    network = EditNetworkConfig(word_width=8, slot_width=4, width=8)
+    editor = NeuralEditor.build(encoding, network, DecodingConfig())
+    none = AugmentationConfig(identity=0.0, swap_numbers=0.0, mask_rare_words=0.0)
+    return EditorTask(editor, examples, source, replace(none, **probs), validate=lambda _: {})
+
+
+def share_of_identities(editing: EditorTask) -> float:
+    """How many edit examples have their own output as y', of all epochs."""
+    found = []
+    for seed in range(20):
+        editing.batches(8, seed=seed)
+        found += [row.sources[-1] == row.target[1:] for row in editing.rows]
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
+def test_the_share_of_identities_is_as_configured(share: float) -> None:
+    editing = task(NextOne(GREETINGS), GREETINGS, identity=share)
+    # four deviations of a mean of 600
+    assert share_of_identities(editing) == pytest.approx(
+        share, abs=4 * (share * (1 - share) / 600) ** 0.5
+    )
+
+
+def test_without_prototypes_there_is_no_identity() -> None:
+    editing = task(NextOne(GREETINGS, has_any=False), GREETINGS, identity=1.0)
+    assert share_of_identities(editing) == 0
+
+
+class NextTwo(NextOne):
+    """The prototypes of every example are the two after it."""
+
+    def draw(self, rows: Sequence[int], *, seed: int) -> Draws:  # noqa: ARG002
+        count = len(self.examples)
+        return [[self.examples[(row + by) % count] for by in (1, 2)] for row in rows]
+
+
+def test_of_several_prototypes_all_are_read_and_the_first_gives_way_to_an_identity() -> None:
+    for identity in (0.0, 1.0):
+        editing = task(NextTwo(GREETINGS), GREETINGS, prototypes=2, identity=identity)
+        editing.batches(8, seed=0)
+        for at, row in enumerate(editing.rows):
+            encoding = editing.editor.encoding
+            first, second = (encoding.words(each[:-1], row.unknown) for each in row.sources[-2:])
+            after = [GREETINGS[(at + by) % len(GREETINGS)].y for by in (1, 2)]
+            assert second == encoding.tokenize_output(after[1])
+            expected = GREETINGS[at].y if identity else after[0]
+            assert first == encoding.tokenize_output(expected)
+
+
+def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed() -> None:
+    editing = task(NextOne(GREETINGS), GREETINGS, identity=0.5, mask_rare_words=0.5)
+    batches = editing.batches(8, seed=3)
+    rows = list(editing.rows)
+    assert sorted(row for batch in batches for row in batch) == list(range(len(GREETINGS)))
+    editing.batches(8, seed=4)
+    assert editing.rows != rows
+    assert editing.batches(8, seed=3) == batches
+    assert editing.rows == rows
+
+
+def test_a_masked_word_is_an_oov_wherever_it_occurs() -> None:
+    examples = [
+        Example({"text": f"{verb} the item {name}"}, f"{verb}(item, {name})")
+        for verb in ("pick", "drop")
+        for name in ("apple", "pear")
+    ]
+    shown, hidden = (task(NextOne(examples), examples, mask_rare_words=rate) for rate in (0.0, 1.0))
+    known = len(shown.editor.encoding.vocabulary)
+    for editing, has_unknown in ((shown, False), (hidden, True)):
+        editing.batches(4, seed=0)
+        for example, row in zip(examples, editing.rows, strict=True):
+            assert (max(row.target) >= known) is has_unknown
+            words = editing.editor.encoding.words(row.target[1:-1], row.unknown)
+            assert words == editing.editor.encoding.tokenize_output(example.y)
+
+
+def train_it(
+    folder: Path, validate: Validate = lambda _: {}, *, stop: int = 0, config: EditorConfig = CONFIG
+) -> NeuralEditor:
+    def interrupt(report: Report) -> None:
+        if report.step == stop:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    source = TopPrototypes(everywhere(BowRetriever.build(GREETINGS), GREETINGS), top=3)
+    return train_editor(
+        GREETINGS, source, config, validate=validate, folder=folder, on_step=interrupt
+    )
+
+
+def same_weights(one: NeuralEditor, other: NeuralEditor) -> bool:
+    pair = (one.network.state_dict(), other.network.state_dict())
+    return all(torch.equal(tensor, pair[1][name]) for name, tensor in pair[0].items())
+
+
+def test_a_training_stopped_anywhere_and_resumed_ends_with_the_same_weights(tmp_path: Path) -> None:
+    whole = train_it(tmp_path / "whole")
+    for stop in (1, 4, 11):
+        folder = tmp_path / str(stop)
+        with pytest.raises(TrainingInterrupted, match=f"stopped at step {stop} of 12"):
+            train_it(folder, stop=stop)
+        assert same_weights(train_it(folder), whole)
+    assert not same_weights(whole, train_it(tmp_path / "other", config=with_seed(1)))
+
+
+def with_seed(seed: int) -> EditorConfig:
+    return replace(CONFIG, training=replace(CONFIG.training, seed=seed))
+
+
+def test_a_run_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
+    train_it(tmp_path)
+    with pytest.raises(ModelError, match="other pairs or settings"):
+        train_it(tmp_path, config=with_seed(1))
+
+
+def test_without_metrics_the_last_weights_are_taken(tmp_path: Path) -> None:
+    training = replace(CONFIG.training, evaluate_every=3)
+    config = replace(CONFIG, training=training)
+    steps = iter(range(100))
+    rising = train_it(tmp_path / "a", lambda _: {"figure": float(next(steps))}, config=config)
+    falling = train_it(tmp_path / "b", lambda _: {"figure": -float(next(steps))}, config=config)
+    none = train_it(tmp_path / "c", config=config)
+    assert same_weights(none, rising)
+    assert not same_weights(none, falling)
+    assert not none.network.training
+
+
+@pytest.mark.parametrize(
+    ("output", "syntax"), [('print("hello {}")', "python"), ("hello, {}!", "any")]
+)
+def test_a_syntax_that_is_to_be_found_is_that_of_the_outputs(
+    tmp_path: Path, output: str, syntax: str
+) -> None:
+    examples = [Example({"text": name}, output.format(name)) for name in NAMES[:5]]
+    config = override(CONFIG, {"decoding": {"syntax": "auto"}}, where="test")
+    config = override(config, {"training": {"steps": 1}}, where="test")
+    editor = train_editor(
+        examples, NextOne(examples), config, validate=lambda _: {}, folder=tmp_path
+    )
+    assert editor.decoding.syntax == syntax

@@ -1,0 +1,125 @@
+"""Fitting: the dev split, validation, calibration and settings."""
+
+import pytest
+
+from redraft import Example, RetrieveAndEdit
+from redraft.editing.neural import NeuralEditor
+from redraft.errors import ConfigError
+from redraft.retrieval.bow import BowRetriever
+from redraft.training.fit import (
+    FitOptions,
+    Split,
+    after_retriever,
+    editor_config,
+    prototype_source,
+    retriever_config,
+)
+from redraft.training.trainer import Report
+from tests.greetings import NAMES, greeting, settings
+
+GREETINGS = [greeting(name) for name in NAMES]
+FEW = FitOptions(settings(4))
+
+
+def confidence(model: RetrieveAndEdit) -> object:
+    assert isinstance(model.editor, NeuralEditor)
+    return model.editor.confidence
+
+
+def fit(examples: list[Example], options: FitOptions) -> RetrieveAndEdit:
+    return RetrieveAndEdit.fit(examples, retriever="lexical", options=options)
+
+
+def test_held_out_examples_are_indexed_in_the_end() -> None:
+    parts = Split.of(GREETINGS, FEW)
+    assert len(parts.dev) == 3
+    model = fit(GREETINGS, FEW)
+    assert {each.identity for each in model.retriever.examples} == {
+        each.identity for each in GREETINGS
+    }
+    assert len(model.retriever.examples) == len(GREETINGS)
+    for held_out in parts.dev:
+        assert model.retriever.retrieve([held_out.x])[0][0].example == held_out
+
+
+def test_confidence_takes_twenty_examples() -> None:
+    assert confidence(fit(GREETINGS[:20], FEW)) is not None
+    assert confidence(fit(GREETINGS[:19], FEW)) is None
+    assert Split.of(GREETINGS[:19], FEW).dev == []
+
+
+def test_the_users_own_dev_is_used_and_does_not_join() -> None:
+    options = FitOptions(settings(4), dev=GREETINGS[:2])
+    assert Split.of(GREETINGS[2:], options) == Split(GREETINGS[2:], GREETINGS[:2])
+    model = fit(GREETINGS[2:], options)
+    assert model.retriever.examples == GREETINGS[2:]
+    assert len(confidence(model).held_out) == 2  # type: ignore[attr-defined]
+
+
+def test_an_empty_dev_holds_out_nothing() -> None:
+    model = fit(GREETINGS, FitOptions(settings(4), dev=[]))
+    assert model.retriever.examples == GREETINGS
+    assert confidence(model) is None
+
+
+def test_the_parts_are_the_same_whatever_the_seed() -> None:
+    one, other = (Split.of(GREETINGS, FitOptions(seed=seed)) for seed in (0, 1))
+    assert one == other
+
+
+def test_settings_reach_the_training_and_are_logged_before_it() -> None:
+    told: list[str] = []
+    heard: list[Report] = []
+    fit(GREETINGS[:5], FitOptions(settings(3), on_step=heard.append, tell=told.append))
+    assert [(report.step, report.steps) for report in heard] == [(1, 3), (2, 3), (3, 3)]
+    assert len(told) == 1
+    assert told[0].startswith("editor: at most 3 steps of 10; architecture transformer")
+
+
+def test_a_budget_is_shared_and_what_the_user_sets_comes_first() -> None:
+    options = FitOptions({"editor": {"training": {"budget": 7.0}}}, budget=100.0, seed=5)
+    retriever, editor = retriever_config(30, options), editor_config(30, options)
+    assert (retriever.training.budget, editor.training.budget) == (20.0, 7.0)
+    assert retriever.training.seed == editor.training.seed == 5
+    assert editor_config(30, FitOptions(budget=100.0)).training.budget == 100.0
+    assert after_retriever(FitOptions(budget=100.0)).budget == 80.0
+
+
+def test_small_datasets_train_longer_with_word_dropout() -> None:
+    few, many = (editor_config(count, FitOptions()) for count in (500, 5_000))
+    projects = editor_config(500, FitOptions(), projects=2)
+    assert few.training.steps == 4 * projects.training.steps
+    chosen = [
+        (each.network.word_dropout > 0, each.decoding.syntax) for each in (few, many, projects)
+    ]
+    assert chosen == [(True, "auto"), (False, "any"), (False, "any")]
+    assert [each.prototypes.prototype_dropout for each in (few, many, projects)] == [0.5, 0.0, 0.5]
+
+
+def test_a_model_without_a_retriever_reads_no_prototype() -> None:
+    model = RetrieveAndEdit.fit(GREETINGS[:5], retriever="none", options=FEW)
+    assert isinstance(model.editor, NeuralEditor)
+    assert model.editor.encoding.source_ids == 1
+    assert model.predict_one("greet Ada").prototype is None
+
+
+def drawn_without(absent: float, examples: list[Example]) -> int:
+    options = FitOptions({"editor": {"prototypes": {"prototype_dropout": absent}}})
+    config = editor_config(len(examples), options)
+    source = prototype_source(BowRetriever.build(examples), examples, config)
+    return source.draw(range(len(examples)), seed=0).count([])
+
+
+def test_a_share_of_examples_is_trained_without_prototypes() -> None:
+    assert drawn_without(0.0, GREETINGS) == 0
+    assert 0 < drawn_without(0.5, GREETINGS) < len(GREETINGS)
+    assert drawn_without(0.9, GREETINGS) > drawn_without(0.1, GREETINGS)
+
+
+def test_invalid_shares_are_rejected() -> None:
+    with pytest.raises(
+        ConfigError, match=r"cross_project is 0\.1 and prototype_dropout 0\.95; make them shares"
+    ):
+        drawn_without(0.95, GREETINGS)
+    with pytest.raises(ConfigError, match="prototype_dropout is -1"):
+        drawn_without(-1, GREETINGS)
