@@ -1,6 +1,7 @@
 """A small corpus that tests make themselves, and the command line as a function."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ from tests.warm import WarmProcess, warm_process
 
 # two workers and what they start share the cores: threads that spin would slow each other down
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# a shell starts background jobs with SIGINT ignored, and the processes under test would inherit it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # where CI is set Hypothesis tries the same examples each time, which hides what others would find
 settings.register_profile("fresh", derandomize=False, database=None, print_blob=True)
