@@ -96,13 +96,18 @@ def find_saved_part(kind: str, name: str) -> type[Any]:
     )
 
 
+def reference_of(part_type: type[Any]) -> str:
+    """Return the `package.module:Class` of a class."""
+    return f"{part_type.__module__}:{part_type.__qualname__}"
+
+
 def saved_name(kind: str, part_type: type[Any]) -> str:
     """Return the name to store in a model directory for a class.
 
     The name is that of the built-in or entry point which is this class; for any other class it is
     a `package.module:Class` reference.
     """
-    reference = f"{part_type.__module__}:{part_type.__qualname__}"
+    reference = reference_of(part_type)
     for name, known in BUILT_IN[kind].items():
         if known == reference:
             return name

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from redraft import Example, RetrieveAndEdit
-from redraft.editing.neural import DecodingConfig, NeuralEditor
+from redraft.editing.decoding import DecodingConfig
+from redraft.editing.neural import NeuralEditor
 from redraft.editing.neural_session import Words
 from redraft.editing.test_time_training import NEIGHBOURS, adapt, edit_examples
 from redraft.errors import ConfigError
