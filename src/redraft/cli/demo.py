@@ -78,8 +78,11 @@ def command(
         f"Next-token accuracy while typing them: {before:.0%};\n"
         f"with their own modules in the index: {after:.0%}. Nothing was trained in between."
     )
+    report = out / "report.html"
+    files = [f"Report  {report}"] if report.exists() else []
+    files += [f"Model   {out}/model", f"Pairs   {out}/pairs.jsonl"]
     stdout().print(
-        f"\nReport  {out}/report.html\nModel   {out}/model\nPairs   {out}/pairs.jsonl\n"
+        "\n" + "\n".join(files) + "\n"
         f"Try     redraft serve {out}/model      with a web page\n"
         f"        redraft complete {out}/model YOUR_FILE.py:LINE:COL --format table\n"
         f"        redraft index YOUR_CODE/ -o mine/ --from {out}/model",

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 
@@ -107,7 +108,7 @@ class NeuralEditor(Editor):
         prototypes: Sequence[Sequence[Prototype]],
         k: int = 1,
         *,
-        generator: torch.Generator | None = None,
+        generator: np.random.Generator | None = None,
     ) -> list[list[Candidate]]:
         """Return at most `k` candidates per input: the most probable or, with a generator, samples.
 
@@ -121,11 +122,12 @@ class NeuralEditor(Editor):
         ]
         order = sorted(range(len(editor_inputs)), key=lambda i: _length(editor_inputs[i]))
         answers: list[list[Candidate]] = [[] for _ in editor_inputs]
+        sampling = _torch_generator(generator) if generator is not None else None
         size = 1 if self.decoding.ttt_steps else BATCH
         for start in range(0, len(order), size):
             rows = order[start : start + size]
             editor = adapt(self, editor_inputs[rows[0]].edits[0].neighbours)
-            batch = editor._search([editor_inputs[i] for i in rows], k, generator)
+            batch = editor._search([editor_inputs[i] for i in rows], k, sampling)
             for i, candidates in zip(rows, batch, strict=True):
                 answers[i] = candidates
         return answers
@@ -294,3 +296,8 @@ def _sizes(encoding: EditEncoder) -> EditSizes:
 
 def _length(editor_input: EditorInput) -> int:
     return sum(map(len, editor_input.edits[0].sources))
+
+
+def _torch_generator(generator: np.random.Generator) -> torch.Generator:
+    """Return a generator for torch, seeded by the next number of NumPy's."""
+    return torch.Generator().manual_seed(int(generator.integers(1 << 63)))
