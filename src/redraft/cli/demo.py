@@ -43,15 +43,18 @@ def command(
     Example: `redraft demo -o demo/`
     """
     from redraft.cli.evaluate import write_evaluation
+    from redraft.config.toml import DEFAULT_EDITOR
     from redraft.data.pairs import write_pairs
     from redraft.data.split import split
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
+    from redraft.registry import find_part
     from redraft.storage.output_folder import claim, ensure_ours
     from redraft.training.fit import FitOptions
 
     seconds = options.seconds(budget)
     ensure_ours(out, "demo")
+    find_part("editor", DEFAULT_EDITOR)  # a missing package is an error before anything is mined
     examples = _mine_installed()
     claim(out, "demo")
     write_pairs(examples, out / "pairs.jsonl")

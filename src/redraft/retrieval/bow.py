@@ -24,8 +24,8 @@ from redraft.text.vocabulary import Vocabulary
 from redraft.types import Example
 
 _ARRAYS = {"data": np.float32, "indices": np.int32, "indptr": np.int32}
-_BEFORE_0_7 = "vectors.safetensors"
-"""The file that earlier versions wrote, which only the extra `neural` can read."""
+_VECTORS_OF_0_6 = "vectors.safetensors"
+"""The file of a model that 0.6 saved; reading it needs the extra `neural`."""
 
 
 class BowRetriever(WordRetriever):
@@ -80,8 +80,8 @@ class BowRetriever(WordRetriever):
 
 def _load_arrays(artifact: Artifact) -> tuple[dict[str, Path], list[Array]]:
     """Return the files of a saved matrix and its arrays, in the order of `_ARRAYS`."""
-    if _BEFORE_0_7 in artifact.files:
-        path = artifact.path(_BEFORE_0_7)
+    if _VECTORS_OF_0_6 in artifact.files:
+        path = artifact.path(_VECTORS_OF_0_6)
         arrays = read_tensors(path, {name: (dtype, (None,)) for name, dtype in _ARRAYS.items()})
         return dict.fromkeys(_ARRAYS, path), [arrays[name] for name in _ARRAYS]
     paths = {name: artifact.path(f"{name}.csr.npy") for name in _ARRAYS}
