@@ -24,7 +24,7 @@ from redraft.models.autoencoder import FieldsEncoder
 from redraft.retrieval.dense import TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
-from redraft.training.retriever_task import large_config
+from redraft.training.retriever_config import large_config
 from tests.cluster.ray_cluster import ray_nodes
 
 PAIRS = 100_000

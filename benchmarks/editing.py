@@ -12,9 +12,10 @@ import torch
 
 from benchmarks.measurement import Measurement, best_seconds
 from redraft.editing.neural import NeuralEditor
-from redraft.models.edit_network import EditNetworkConfig
-from redraft.text.edit_encoder import EditBatch, EditEncoder
-from redraft.training.editor_task import default_config
+from redraft.models.batch import EditBatch
+from redraft.models.config import EditNetworkConfig
+from redraft.text.edit_encoder import EditEncoder
+from redraft.training.editor_config import default_config
 from redraft.types import Example, Prototype
 
 CARDS, BATCH, ASKED = 500, 16, 32

@@ -38,8 +38,8 @@ from redraft.retrieval.encoder import DenseEncoder
 from redraft.storage.disk import DiskExamples, chunks, gather, scratch
 from redraft.text.token_encoder import TokenEncoder
 from redraft.training.fit import FitOptions
-from redraft.training.retriever_task import large_config
-from redraft.training.trainer import Report
+from redraft.training.progress import Report
+from redraft.training.retriever_config import large_config
 from redraft.types import input_text
 
 SIZES = (10_000, 100_000, 1_000_000)

@@ -13,7 +13,7 @@ from typing import Any
 from experiments.lib.plots import growth_plot
 from experiments.lib.results import current_commit
 from experiments.lib.tables import insert_table
-from redraft.training.trainer import TrainingConfig
+from redraft.training.schedule import TrainingConfig
 
 SOURCES = ("scale", "store", "workers", "bulk")
 HERE = Path(__file__).parent

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from benchmarks.measurement import Measurement, best_seconds
-from redraft.models.autoencoder import AutoencoderConfig, NoisyAutoencoder
-from redraft.text.batch import Sequences, bucket
+from redraft.models.autoencoder import NoisyAutoencoder
+from redraft.models.batch import Sequences
+from redraft.models.config import AutoencoderConfig
+from redraft.training.bucketing import bucket
 
 BATCH, STEPS = 16, 1_000
 VOCABULARY = 1_000

@@ -15,7 +15,7 @@ from redraft.models import vmf
 from redraft.models.autoencoder import FieldsEncoder
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.text.token_encoder import TokenEncoder
-from redraft.training.retriever_task import large_config
+from redraft.training.retriever_config import large_config
 from redraft.types import input_text
 
 WIDTH = 64

@@ -18,10 +18,11 @@ import torch
 
 from benchmarks.measurement import Measurement
 from redraft.retrieval.bm25 import Bm25Retriever
-from redraft.training.distributed import connected
-from redraft.training.editor_task import default_config, train_editor
+from redraft.training.editor_config import default_config
+from redraft.training.editor_task import train_editor
+from redraft.training.process_group import connected
+from redraft.training.progress import last_report
 from redraft.training.prototype_sampling import TopPrototypes, everywhere
-from redraft.training.trainer import last_report
 from redraft.types import Example
 
 STEPS, ROUNDS = 40, 3

@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 
 from redraft.metrics.evaluation import Evaluation
-from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.models.config import AutoencoderConfig
 from redraft.report.page import write_report
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.dense import TaskRetriever

@@ -106,18 +106,26 @@ def test_no_model_is_ever_unpickled() -> None:
 
 
 MUST_NOT_KNOW = {
-    "types": {"torch", "numpy", "scipy", "faiss"},
+    "types": {"torch", "numpy", "scipy", "faiss", "safetensors"},
     "storage": {"torch", "faiss", "fastapi", "typer"},
-    "text": {"fastapi", "typer", "faiss"},
+    "config": {"torch", "faiss", "safetensors", "fastapi", "typer"},
+    "text": {"torch", "faiss", "safetensors", "fastapi", "typer"},
     "data": {"torch", "faiss", "fastapi", "typer"},
     "mining": {"torch", "faiss", "fastapi", "typer"},
     "models": {"faiss", "fastapi", "typer", "bm25s"},
     "index": {"torch", "fastapi", "typer"},
+    "postgres": {"torch", "faiss", "safetensors"},
     "retrieval": {"fastapi", "typer", "faiss"},
     "editing": {"fastapi", "typer", "faiss", "bm25s"},
     "metrics": {"fastapi", "typer", "faiss"},
-    "completion": {"pygls", "lsprotocol", "fastapi", "typer"},
-    "server": {"torch", "faiss", "bm25s", "typer"},
+    "model": {"torch", "faiss", "safetensors"},
+    "registry": {"torch", "faiss", "safetensors"},
+    "persistence": {"torch", "faiss", "safetensors"},
+    "report": {"torch", "faiss", "safetensors"},
+    "bulk": {"torch", "faiss", "safetensors"},
+    "completion": {"torch", "faiss", "safetensors", "pygls", "lsprotocol", "fastapi", "typer"},
+    "server": {"torch", "faiss", "safetensors", "bm25s", "typer"},
+    "cli": {"torch", "faiss", "safetensors"},
 }
 """Third-party packages that a package promises not to know."""
 
@@ -127,6 +135,22 @@ def test_packages_do_not_know_what_they_promise_not_to(path: Path) -> None:
     package = path.relative_to(PACKAGE).with_suffix("").parts[0]
     imported = {module.split(".")[0] for module in imports(path)}
     assert not imported & MUST_NOT_KNOW.get(package, set())
+
+
+KNOWS_NO_TORCH = (
+    *("models/config.py", "retrieval/base.py", "retrieval/bm25.py", "retrieval/bow.py"),
+    *("editing/base.py", "editing/confidence.py", "editing/decoding.py", "editing/session.py"),
+    *("metrics/scores.py", "metrics/retrieval_quality.py"),
+    *("training/editor_config.py", "training/fit.py", "training/fit_model.py"),
+    *("training/progress.py", "training/retriever_config.py", "training/schedule.py"),
+)
+"""Modules without torch in packages that know it."""
+
+
+@pytest.mark.parametrize("name", KNOWS_NO_TORCH)
+def test_modules_without_networks_import_no_neural_package(name: str) -> None:
+    imported = {module.split(".")[0] for module in imports(PACKAGE / name)}
+    assert not imported & {"torch", "faiss", "safetensors"}
 
 
 def test_no_public_class_name_stands_for_two_things() -> None:

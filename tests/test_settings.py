@@ -13,19 +13,17 @@ from hypothesis import strategies as st
 
 from redraft.config.ranges import Range, check_ranges, shown, types_of
 from redraft.config.toml import build, override
-from redraft.editing.neural import DecodingConfig
+from redraft.editing.decoding import DecodingConfig
 from redraft.errors import ConfigError
-from redraft.models.autoencoder import AutoencoderConfig
-from redraft.models.edit_network import EditNetworkConfig
+from redraft.models.config import AutoencoderConfig, EditNetworkConfig
 from redraft.text.edit_encoder import EditEncoderConfig
 from redraft.text.token_encoder import TokenEncoderConfig
-from redraft.training import editor_task as train_editor
-from redraft.training import retriever_task as train_retriever
+from redraft.training import editor_config, retriever_config
 from redraft.training.augmentation import AugmentationConfig
-from redraft.training.editor_task import EditorConfig, PrototypesConfig
+from redraft.training.editor_config import EditorConfig, PrototypesConfig
 from redraft.training.fit import FitOptions, check_settings
-from redraft.training.retriever_task import RetrieverConfig
-from redraft.training.trainer import TrainingConfig
+from redraft.training.retriever_config import RetrieverConfig
+from redraft.training.schedule import TrainingConfig
 
 CONFIGS = (
     AugmentationConfig,
@@ -142,8 +140,10 @@ def test_a_setting_of_a_file_is_refused_with_its_name_and_table() -> None:
 
 def test_shipped_configs_lie_in_their_ranges() -> None:
     sizes = (1, 60, 4_999, 5_000, 1_000_000)
-    editors: list[Any] = [train_editor.default_config(n, projects=p) for n in sizes for p in (1, 9)]
-    for config in (*editors, train_editor.paper_config(), train_retriever.paper_config()):
+    editors: list[Any] = [
+        editor_config.default_config(n, projects=p) for n in sizes for p in (1, 9)
+    ]
+    for config in (*editors, editor_config.paper_config(), retriever_config.paper_config()):
         for part in (config, *(getattr(config, each.name) for each in dataclasses.fields(config))):
             if dataclasses.is_dataclass(part):
                 check_ranges(part)

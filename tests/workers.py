@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-from redraft.training.distributed import ProcessGroup, connected
+from redraft.training.process_group import ProcessGroup, connected
 
 WAIT = 120.0
 Task = Callable[..., Any]

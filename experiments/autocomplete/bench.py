@@ -27,15 +27,9 @@ from redraft.retrieval.base import Retriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.training.cache_gate import fit_cache
-from redraft.training.editor_task import count_projects
-from redraft.training.fit import (
-    FitOptions,
-    Split,
-    editor_config,
-    fit_editor,
-    fit_encoder,
-    retriever_config,
-)
+from redraft.training.editor_config import count_projects
+from redraft.training.fit import FitOptions, Split, editor_config, retriever_config
+from redraft.training.fit_neural import fit_editor, fit_encoder
 from redraft.training.retriever_task import Target
 
 Settings = Mapping[str, Mapping[str, Any]]

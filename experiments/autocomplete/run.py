@@ -36,7 +36,7 @@ from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import InputRetriever, TaskRetriever
 from redraft.training.cache_gate import fit_gate
-from redraft.training.editor_task import paper_config
+from redraft.training.editor_config import paper_config
 from redraft.training.retriever_task import input_target, task_target
 from redraft.types import Prototype
 

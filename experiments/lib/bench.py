@@ -22,9 +22,10 @@ from redraft.metrics.evaluation import Evaluation
 from redraft.metrics.exact_match import Language
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.base import Retriever
-from redraft.training.editor_task import paper_config
-from redraft.training.fit import FitOptions, Split, editor_config, fit_editor
+from redraft.training.editor_config import paper_config
+from redraft.training.fit import FitOptions, Split, editor_config
 from redraft.training.fit_model import fit_model
+from redraft.training.fit_neural import fit_editor
 from redraft.types import Candidate, Example, Prototype
 
 Settings = Mapping[str, Mapping[str, Any]]

@@ -5,8 +5,8 @@ from pathlib import Path
 from torch import nn
 
 from experiments.lib.results import DECIMALS
+from redraft.training.progress import last_report
 from redraft.training.run_folder import LOG
-from redraft.training.trainer import last_report
 
 COSTS = {"core_minutes": "training, core minutes", "millions": "parameters, millions"}
 

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from redraft.models.attention import Attended, Attention
+from redraft.models.config import ARCHITECTURE_NAMES, HEADS, EditNetworkConfig
 from redraft.models.decoders import Decoder, DecoderState
 from redraft.models.dropout import dropout
-from redraft.models.edit_network import ARCHITECTURES, HEADS, EditNetworkConfig, EditSizes
+from redraft.models.edit_network import ARCHITECTURES, EditSizes
 from redraft.models.encoders import Encoder
 from redraft.models.memory import Memory, Sources
 from redraft.models.transformer import FeedForward, causal_mask, initialise
@@ -130,10 +131,12 @@ class CausalDecoder(Decoder):
 def decoder_only() -> Iterator[None]:
     """Let editors be trained with the architecture `DECODER_ONLY` while the context lasts."""
     ARCHITECTURES[DECODER_ONLY] = _build
+    ARCHITECTURE_NAMES.append(DECODER_ONLY)
     try:
         yield
     finally:
         del ARCHITECTURES[DECODER_ONLY]
+        ARCHITECTURE_NAMES.remove(DECODER_ONLY)
 
 
 def _build(

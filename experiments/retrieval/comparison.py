@@ -14,8 +14,10 @@ from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import InputRetriever, TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
-from redraft.training.fit import DEV_SHARE, FitOptions, Split, fit_encoder, retriever_config
-from redraft.training.retriever_task import Target, input_target, paper_config, task_target
+from redraft.training.fit import DEV_SHARE, FitOptions, Split, retriever_config
+from redraft.training.fit_neural import fit_encoder
+from redraft.training.retriever_config import paper_config
+from redraft.training.retriever_task import Target, input_target, task_target
 from redraft.types import Example, Prototype
 
 METRICS = {"bleu_yin": "BLEU yin", "bleu_paper": "BLEU paper", "edit_distance": "edit distance"}

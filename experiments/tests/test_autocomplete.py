@@ -36,9 +36,9 @@ from experiments.lib.tables import Table
 from redraft.data.pairs import write_pairs
 from redraft.errors import PairsError
 from redraft.metrics.next_token import NEVER
+from redraft.models.batch import Places
 from redraft.models.ngram_cache import EVIDENCE, LONGEST
 from redraft.retrieval.bm25 import Bm25Retriever
-from redraft.text.edit_encoder import Places
 from redraft.training.fit import FitOptions
 from redraft.types import Example
 
@@ -310,7 +310,7 @@ def one_thread() -> Iterator[None]:
 
 
 def test_functions_of_no_package_are_not_projects() -> None:
-    from redraft.training.editor_task import count_projects
+    from redraft.training.editor_config import count_projects
 
     bare = [replace(function("ham", at, "train"), meta={}) for at in range(3)]
     assert count_projects(bare) == 1

@@ -7,8 +7,8 @@ from pathlib import Path
 from torch import nn
 
 from experiments.lib.costs import training_costs, training_seconds
+from redraft.training.progress import Report
 from redraft.training.run_folder import LOG
-from redraft.training.trainer import Report
 
 
 def test_the_costs_are_those_that_were_told_last_of_every_member(tmp_path: Path) -> None:

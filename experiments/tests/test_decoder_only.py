@@ -20,11 +20,11 @@ from experiments.lib.decoder_only import (
 )
 from redraft.errors import ConfigError
 from redraft.models.attention import Attended, rotate
+from redraft.models.batch import EditBatch, Sequences
+from redraft.models.config import EditNetworkConfig
 from redraft.models.decoders import DecoderState
-from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
+from redraft.models.edit_network import EditNetwork, EditSizes
 from redraft.models.memory import Memory, Sources
-from redraft.text.batch import Sequences
-from redraft.text.edit_encoder import EditBatch
 
 START, END = 2, 3
 INPUT, WIDTH, LAYERS = 6, 8, 2

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from experiments.pairs.signatures import mine_signatures, split_signatures
 from redraft.mining.python_functions import find_sources
-from redraft.training.editor_task import count_projects
+from redraft.training.editor_config import count_projects
 
 SOURCE = '''
 def read(path, *, limit: int = 10):

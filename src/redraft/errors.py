@@ -87,6 +87,19 @@ class MissingExtraError(RedraftError):
         )
 
 
+NEURAL_PACKAGES = ("torch", "faiss", "safetensors")
+"""The packages of the extra `neural`, which many modules import."""
+
+
+def missing_neural(error: BaseException, *, purpose: str) -> MissingExtraError | None:
+    """Return the error for a failed import of a neural package; None for any other `error`."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    package = (name or "").partition(".")[0]
+    if package not in NEURAL_PACKAGES:
+        return None
+    return MissingExtraError(package, extra="neural", purpose=purpose)
+
+
 class NoAnswerError(RedraftError):
     """No example was retrieved for an input, or no output satisfied the syntax."""
 

@@ -60,13 +60,10 @@ class RetrieveAndEdit:
 
         Returns at most `k` candidates per input; equal seeds give equal samples.
         """
-        import torch
-
         fields = [as_input(x) for x in inputs]
         rng = np.random.default_rng(seed)
         prototypes = self.retriever.retrieve(fields, self.editor.wants(k), rng=rng)
-        generator = torch.Generator().manual_seed(seed)
-        return self.editor.edit(fields, prototypes, k, generator=generator)
+        return self.editor.edit(fields, prototypes, k, generator=rng)
 
     def predict_one(self, x: str | Input, *, where: Mapping[str, Any] | None = None) -> Candidate:
         """Return the best candidate for `x`; raise `NoAnswerError` if there is none."""

@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from redraft.config.ranges import shown
-from redraft.errors import ConfigError, RedraftError, listed
+from redraft.errors import ConfigError, RedraftError, listed, missing_neural
 
 RETRIEVERS = {
     "bow": "redraft.retrieval.bow:BowRetriever",
@@ -96,13 +96,18 @@ def find_saved_part(kind: str, name: str) -> type[Any]:
     )
 
 
+def reference_of(part_type: type[Any]) -> str:
+    """Return the `package.module:Class` of a class."""
+    return f"{part_type.__module__}:{part_type.__qualname__}"
+
+
 def saved_name(kind: str, part_type: type[Any]) -> str:
     """Return the name to store in a model directory for a class.
 
     The name is that of the built-in or entry point which is this class; for any other class it is
     a `package.module:Class` reference.
     """
-    reference = f"{part_type.__module__}:{part_type.__qualname__}"
+    reference = reference_of(part_type)
     for name, known in BUILT_IN[kind].items():
         if known == reference:
             return name
@@ -119,7 +124,7 @@ def saved_name(kind: str, part_type: type[Any]) -> str:
 
 def check_part(kind: str, part_type: Any, *, source: str) -> type[Any]:
     """Return `part_type` if it is a complete class of this kind; errors begin with `source`."""
-    base = _import(BASES[kind])
+    base = _import(BASES[kind], purpose=f"a {kind}")
     if not (isinstance(part_type, type) and issubclass(part_type, base)):
         raise ConfigError(f"{source}: is not a subclass of {BASES[kind].replace(':', '.')}")
     if inspect.isabstract(part_type):
@@ -156,17 +161,22 @@ def _is_entry_point_of(point: EntryPoint, part_type: type[Any], reference: str) 
 
 
 def _import_part(kind: str, reference: str) -> type[Any]:
-    return check_part(kind, _import(reference), source=reference)
+    names = {known: name for name, known in BUILT_IN[kind].items()}
+    name = names.get(reference, reference)
+    return check_part(kind, _import(reference, purpose=f"the {name} {kind}"), source=reference)
 
 
-def _import(reference: str) -> Any:
-    """Import the object that `module:attribute` refers to."""
+def _import(reference: str, *, purpose: str) -> Any:
+    """Import the object that `module:attribute` refers to; errors about extras name `purpose`."""
     module, _, attribute = reference.replace(" ", "").partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except RedraftError:
         raise
     except Exception as error:  # whatever the module does when it is imported
+        missing = missing_neural(error, purpose=purpose)
+        if missing is not None:
+            raise missing from error
         lines = str(error).splitlines() or [""]
         raise ConfigError(
             f"{reference}: cannot be imported ({type(error).__name__}: {lines[0]}); "

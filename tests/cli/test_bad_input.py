@@ -116,7 +116,7 @@ def alter(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [truncate, alter, Path.unlink])
-@pytest.mark.parametrize("name", ["examples.jsonl", "model.toml", "retriever/vectors.safetensors"])
+@pytest.mark.parametrize("name", ["examples.jsonl", "model.toml", "retriever/data.csr.npy"])
 def test_a_damaged_model_is_refused(
     damage: Callable[[Path], None], name: str, tmp_path: Path, redraft: Run, examples: list[Example]
 ) -> None:

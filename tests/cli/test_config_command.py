@@ -18,9 +18,9 @@ from redraft.config.descriptions import SETTINGS, TABLES
 from redraft.config.reference import FROM_OPTIONS
 from redraft.config.toml import setting_names
 from redraft.data.pairs import write_pairs
-from redraft.training.editor_task import EditorConfig, default_config
+from redraft.training.editor_config import EditorConfig, default_config
 from redraft.training.fit import FitOptions, check_settings, editor_config, retriever_config
-from redraft.training.retriever_task import RetrieverConfig
+from redraft.training.retriever_config import RetrieverConfig
 from redraft.types import Example
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

@@ -8,9 +8,9 @@ from redraft.config import presets
 from redraft.config.toml import build
 from redraft.errors import ConfigError
 from redraft.text.edit_encoder import EditEncoderConfig
-from redraft.training.editor_task import EditorConfig, default_config
-from redraft.training.retriever_task import RetrieverConfig
-from redraft.training.trainer import TrainingConfig
+from redraft.training.editor_config import EditorConfig, default_config
+from redraft.training.retriever_config import RetrieverConfig
+from redraft.training.schedule import TrainingConfig
 
 DEFAULTS: dict[str, Any] = {"retriever": RetrieverConfig(), "editor": EditorConfig()}
 

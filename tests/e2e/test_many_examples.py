@@ -17,9 +17,10 @@ from redraft.errors import NoAnswerError
 from redraft.server.served_model import ServedModel
 from redraft.storage import disk as filed
 from redraft.storage.disk import DiskExamples, gather
-from redraft.training import fit as fitting
-from redraft.training.editor_task import EditorConfig
-from redraft.training.fit import FitOptions, prototype_source
+from redraft.training import fit_neural
+from redraft.training.editor_config import EditorConfig
+from redraft.training.fit import FitOptions
+from redraft.training.fit_neural import prototype_source
 from tests.greetings import NAMES, SETTINGS, greeting, settings
 
 ASKED = [{"text": f"greet {name}"} for name in ("Ada", "Nobody", "Turing")]
@@ -122,7 +123,7 @@ def test_an_editor_of_many_projects_is_trained_on_some_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", 12)
-    monkeypatch.setattr(fitting, "OF_PROJECTS", 11)
+    monkeypatch.setattr(fit_neural, "OF_PROJECTS", 11)
     pairs = [
         replace(greeting(name), meta={"package": f"p{at % 5}"}) for at, name in enumerate(NAMES)
     ]

@@ -11,16 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.editing.next_token import Mixture, MixtureState
-from redraft.models.edit_network import (
-    ARCHITECTURES,
-    EditNetwork,
-    EditNetworkConfig,
-    EditSizes,
-    EditState,
-)
+from redraft.models.batch import EditBatch, Places, Sequences
+from redraft.models.config import EditNetworkConfig
+from redraft.models.edit_network import ARCHITECTURES, EditNetwork, EditSizes, EditState
 from redraft.models.ngram_cache import NoCache
-from redraft.text.batch import Sequences
-from redraft.text.edit_encoder import EditBatch, Places
 
 UNKNOWN, START, END = 1, 2, 3
 WRITTEN, KNOWN, WIDTH = 8, 10, 13

@@ -10,9 +10,11 @@ import pytest
 
 from redraft import Example, RetrieveAndEdit
 from redraft.config.toml import override
-from redraft.editing.neural import DecodingConfig, NeuralEditor
+from redraft.editing.decoding import DecodingConfig
+from redraft.editing.neural import NeuralEditor
 from redraft.retrieval.bow import BowRetriever
-from redraft.training.editor_task import EditorConfig, train_editor
+from redraft.training.editor_config import EditorConfig
+from redraft.training.editor_task import train_editor
 from redraft.training.prototype_sampling import Draws, PrototypeSource
 from redraft.types import Prototype
 from tests.greetings import NAMES, settings

@@ -10,14 +10,15 @@ import torch
 from redraft import Example, RetrieveAndEdit
 from redraft.editing.base import Editor, VerbatimEditor
 from redraft.editing.confidence import Confidence
-from redraft.editing.neural import DecodingConfig, NeuralEditor
+from redraft.editing.decoding import DecodingConfig
+from redraft.editing.neural import NeuralEditor
 from redraft.index import faiss as index
 from redraft.index.base import Vectors
 from redraft.index.faiss import FaissIndex
 from redraft.index.ivfpq import CompressedIndex
 from redraft.index.vector_file import VectorFile
-from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
-from redraft.models.edit_network import EditNetworkConfig
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.models.config import AutoencoderConfig, EditNetworkConfig
 from redraft.models.ngram_cache import NgramCache
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.bm25 import Bm25Retriever

@@ -65,15 +65,16 @@ def retype(name: str, dtype: str) -> Callable[[Arrays], None]:
     return change
 
 
-VECTORS, STRUCTURE = "retriever/vectors.safetensors", "retriever/index/structure.safetensors"
+COLUMNS, STARTS, COSINES = (f"retriever/{name}.csr.npy" for name in ("indices", "indptr", "data"))
+STRUCTURE = "retriever/index/structure.safetensors"
 WEIGHTS = "editor/weights.safetensors"
 ARRAYS: list[tuple[str, str, Callable[[Arrays], None], str]] = [
-    ("lexical", VECTORS, put("indices", slice(0, 50), 2**30), "a value of the columns"),
-    ("lexical", VECTORS, put("indices", 3, -(2**28)), "a value of the columns"),
-    ("lexical", VECTORS, put("indptr", 1, 2**30), "the starts of slices must ascend"),
-    ("lexical", VECTORS, put("indptr", -1, 7), "do not fit their"),
-    ("lexical", VECTORS, put("data", 0, np.nan), "a value of the cosines"),
-    ("lexical", VECTORS, retype("indices", "<i8"), "indices must be int32"),
+    ("lexical", COLUMNS, put("array", slice(0, 50), 2**30), "a value of the columns"),
+    ("lexical", COLUMNS, put("array", 3, -(2**28)), "a value of the columns"),
+    ("lexical", STARTS, put("array", 1, 2**30), "the starts of slices must ascend"),
+    ("lexical", STARTS, put("array", -1, 7), "do not fit their"),
+    ("lexical", COSINES, put("array", 0, np.nan), "a value of the cosines"),
+    ("lexical", COLUMNS, retype("array", "<i8"), "the array must be int32"),
     ("bm25", "retriever/indices.csc.index.npy", put("array", 0, 2**30), "a value of the rows"),
     ("bm25", "retriever/indptr.csc.index.npy", put("array", 1, 2**40), "must ascend"),
     ("postings", "retriever/rows.npy", put("array", 5, 2**31), "a value of the rows"),
@@ -196,7 +197,7 @@ def test_every_verb_ends_in_one_line(
     copied: Callable[[str], Path], redraft: Run, verb: str
 ) -> None:
     folder = copied("lexical")
-    path = alter_arrays(folder, VECTORS, put("indices", slice(0, 50), 2**30))
+    path = alter_arrays(folder, COLUMNS, put("array", slice(0, 50), 2**30))
     ended = redraft(verb, folder, *(() if verb == "info" else (json.dumps(INPUT),)))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
@@ -246,7 +247,7 @@ def test_an_index_in_a_file_of_faiss_is_built_again(copied: Callable[[str], Path
 
 def test_a_server_goes_on_without_a_bad_model(copied: Callable[[str], Path]) -> None:
     good, bad, worse = copied("bm25"), copied("lexical"), copied("neural")
-    path = alter_arrays(bad, VECTORS, put("indices", slice(0, 50), 2**30))
+    path = alter_arrays(bad, COLUMNS, put("array", slice(0, 50), 2**30))
     settings = stored(worse)["model.toml"]
     settings.write_text("[" * 100)
     seal(worse)

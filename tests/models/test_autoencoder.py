@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from redraft.errors import ConfigError
-from redraft.models.autoencoder import AutoencoderConfig, NoisyAutoencoder
-from redraft.text.batch import Sequences
+from redraft.models.autoencoder import NoisyAutoencoder
+from redraft.models.batch import Sequences
+from redraft.models.config import AutoencoderConfig
 
 VOCABULARY = 24
 UNKNOWN, START, END = 1, 2, 3

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.errors import ConfigError
+from redraft.models.batch import Sequences
+from redraft.models.config import EditNetworkConfig
 from redraft.models.copying import NEVER, NoCopying, PointerCopying, PositionalCopying
-from redraft.models.edit_network import EditNetworkConfig
 from redraft.models.memory import Memory, Sources
-from redraft.text.batch import Sequences
 
 WIDTH, MEMORY = 8, 12
 END = 3

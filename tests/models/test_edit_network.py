@@ -12,17 +12,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.errors import ConfigError
+from redraft.models.batch import EditBatch, Sequences
+from redraft.models.config import ARCHITECTURE_NAMES, COPYING_NAMES, EditNetworkConfig
 from redraft.models.copying import NEVER
-from redraft.models.edit_network import (
-    ARCHITECTURES,
-    COPYINGS,
-    EditNetwork,
-    EditNetworkConfig,
-    EditSizes,
-    EditState,
-)
-from redraft.text.batch import Sequences
-from redraft.text.edit_encoder import EditBatch
+from redraft.models.edit_network import ARCHITECTURES, COPYINGS, EditNetwork, EditSizes, EditState
 
 UNKNOWN, START, END = 1, 2, 3
 WRITTEN, KNOWN, WIDTH = 9, 12, 16  # numbers: written < 9 ≤ only read < 12 ≤ words of one example
@@ -93,6 +86,11 @@ def rows_of(draw: st.DrawFn, copying: str) -> Row:
 
 def several(copying: str) -> st.SearchStrategy[list[Row]]:
     return st.lists(rows_of(copying), min_size=1, max_size=4)
+
+
+def test_every_named_part_can_be_built() -> None:
+    assert list(ARCHITECTURES) == ARCHITECTURE_NAMES
+    assert list(COPYINGS) == COPYING_NAMES
 
 
 def batch_of(rows: Sequence[Row], *, wider: int = 0) -> EditBatch:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from redraft.models.batch import Sequences
 from redraft.models.lstm import (
     BidirectionalLSTM,
     ResidualLSTM,
@@ -16,7 +17,6 @@ from redraft.models.lstm import (
     rearrange,
     reversal,
 )
-from redraft.text.batch import Sequences
 
 INPUT, WIDTH, CODE = 5, 8, 6
 

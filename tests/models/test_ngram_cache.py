@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from redraft.models.batch import Places, Sequences
 from redraft.models.ngram_cache import (
     EVIDENCE,
     KINDS,
@@ -20,8 +21,6 @@ from redraft.models.ngram_cache import (
     NoCache,
     evidence_of,
 )
-from redraft.text.batch import Sequences
-from redraft.text.edit_encoder import Places
 from redraft.text.vocabulary import BOS_ID, EOS_ID
 
 WIDTH = 8

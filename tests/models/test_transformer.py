@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.models.attention import Attended, Attention, rotate
+from redraft.models.batch import Sequences
 from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.encoders import LSTMEncoder, TransformerEncoder
 from redraft.models.memory import BeamIndex, Memory, Sources
 from redraft.models.transformer import DecoderLayer, EncoderLayer, causal_mask
-from redraft.text.batch import Sequences
 
 INPUT, WIDTH, ROLES = 6, 8, 2
 KINDS = ["lstm", "transformer"]

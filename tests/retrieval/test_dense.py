@@ -15,7 +15,8 @@ from redraft import RetrieveAndEdit
 from redraft.editing.base import VerbatimEditor
 from redraft.errors import ModelError
 from redraft.index.base import ExactIndex
-from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.models.config import AutoencoderConfig
 from redraft.retrieval.dense import InputRetriever, LearnedRetriever, TaskRetriever
 from redraft.retrieval.encoder import LONGEST_FIELD, DenseEncoder, TextEncoder
 from redraft.storage.artifact import Artifact, open_artifact, write_artifact

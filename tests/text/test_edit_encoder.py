@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redraft.errors import ConfigError
+from redraft.models.batch import EditBatch, Places
 from redraft.text.edit_encoder import (
     LONGEST_FIELD,
     LONGEST_OUTPUT,
@@ -301,11 +302,11 @@ def test_cache_positions_concatenate_the_cached_outputs_with_bos_before_each() -
         *LEARNED.number([[], []], [[]], cached=[["draw"] * (LONGEST_OUTPUT + 5)]),
     ]
     start, end = BOS_ID, EOS_ID
-    places = LEARNED.places(rows[:2])
+    places = Places.pad(rows[:2])
     assert places.ids.tolist() == [[start, draw, end, start, end, start, SIZE, end], [0] * 8]
     assert places.ranks.tolist() == [[0, 0, 0, 1, 1, 2, 2, 2], [0] * 8]
-    assert LEARNED.places(rows[1:2]).ids.shape == (1, 0)
-    assert LEARNED.places(rows[2:]).ids.shape == (1, LONGEST_OUTPUT + 2)
+    assert Places.pad(rows[1:2]).ids.shape == (1, 0)
+    assert Places.pad(rows[2:]).ids.shape == (1, LONGEST_OUTPUT + 2)
 
 
 def test_a_negative_number_of_prototypes_is_refused() -> None:
@@ -318,7 +319,7 @@ def test_a_batch_is_padded_and_has_the_size_of_the_extended_vocabulary() -> None
         *LEARNED.number([["zork", "quux"], ["a"]], [[]], ["zork"]),
         *LEARNED.number([[], ["frob"]], [[prototype("a", "a", "draw(card)")]], ["draw", "frob"]),
     ]
-    batch = LEARNED.batch(edits)
+    batch = EditBatch.pad(edits, known=SIZE)
     assert batch.width == SIZE + 2
     assert [each.lengths.tolist() for each in batch.sources] == [
         *([3, 1], [2, 2], [1, 2], [1, 2], [1, 5])

@@ -10,7 +10,8 @@ from redraft.errors import TrainingInterrupted
 from redraft.training import budget
 from redraft.training.budget import within_budget
 from redraft.training.checkpoint import Checkpoint
-from redraft.training.trainer import TrainingConfig, train
+from redraft.training.schedule import TrainingConfig
+from redraft.training.trainer import train
 from tests.training.test_trainer import LineTask, weights
 
 CONFIG = TrainingConfig(

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from redraft import Example
+from redraft.editing.decoding import DecodingConfig
 from redraft.editing.forced_decoding import follow
-from redraft.editing.neural import DecodingConfig, NeuralEditor
-from redraft.models.edit_network import EditNetworkConfig
+from redraft.editing.neural import NeuralEditor
+from redraft.models.config import EditNetworkConfig
 from redraft.models.ngram_cache import NgramCache, evidence_of
 from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
 from redraft.training.cache_gate import FLOOR, fit_cache

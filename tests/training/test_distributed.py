@@ -13,22 +13,26 @@ import torch
 
 from redraft.editing.neural import NeuralEditor
 from redraft.errors import DistributedError, TrainingInterrupted
-from redraft.models.autoencoder import AutoencoderConfig, NoisyAutoencoder
+from redraft.models.autoencoder import NoisyAutoencoder
+from redraft.models.config import AutoencoderConfig
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
 from redraft.training.budget import within_budget
-from redraft.training.distributed import (
+from redraft.training.editor_config import EditorConfig
+from redraft.training.editor_task import EditorTask, train_editor
+from redraft.training.process_group import (
     SINGLE_PROCESS,
     ProcessGroup,
     Ranks,
     check_alike,
     connected,
 )
-from redraft.training.editor_task import EditorConfig, EditorTask, train_editor
+from redraft.training.progress import Report
 from redraft.training.prototype_sampling import TopPrototypes, everywhere
 from redraft.training.retriever_task import RetrieverTask, task_target
-from redraft.training.trainer import Report, StepLoss, Task, TrainingConfig
+from redraft.training.schedule import TrainingConfig
+from redraft.training.trainer import StepLoss, Task
 from redraft.types import Example
 from tests.greetings import NAMES
 from tests.training.test_editor_task import CONFIG, NextOne, task

@@ -11,15 +11,17 @@ import torch
 
 from redraft import Example
 from redraft.config.toml import override
-from redraft.editing.neural import DecodingConfig, NeuralEditor
+from redraft.editing.decoding import DecodingConfig
+from redraft.editing.neural import NeuralEditor
 from redraft.errors import ModelError, TrainingInterrupted
-from redraft.models.edit_network import EditNetworkConfig
+from redraft.models.config import EditNetworkConfig
 from redraft.retrieval.bow import BowRetriever
 from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
 from redraft.training.augmentation import AugmentationConfig
-from redraft.training.editor_task import EditorConfig, EditorTask, Validate, train_editor
+from redraft.training.editor_config import EditorConfig
+from redraft.training.editor_task import EditorTask, Validate, train_editor
+from redraft.training.progress import Report
 from redraft.training.prototype_sampling import Draws, PrototypeSource, TopPrototypes, everywhere
-from redraft.training.trainer import Report
 from tests.greetings import NAMES, greeting, settings
 
 GREETINGS = [greeting(name) for name in NAMES]

@@ -6,15 +6,9 @@ from redraft import Example, RetrieveAndEdit
 from redraft.editing.neural import NeuralEditor
 from redraft.errors import ConfigError
 from redraft.retrieval.bow import BowRetriever
-from redraft.training.fit import (
-    FitOptions,
-    Split,
-    after_retriever,
-    editor_config,
-    prototype_source,
-    retriever_config,
-)
-from redraft.training.trainer import Report
+from redraft.training.fit import FitOptions, Split, after_retriever, editor_config, retriever_config
+from redraft.training.fit_neural import prototype_source
+from redraft.training.progress import Report
 from tests.greetings import NAMES, greeting, settings
 
 GREETINGS = [greeting(name) for name in NAMES]

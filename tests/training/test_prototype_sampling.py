@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.models.config import AutoencoderConfig
 from redraft.retrieval.base import NoRetriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import TaskRetriever

@@ -13,15 +13,9 @@ from torch import nn
 
 from redraft.errors import ModelError, TrainingInterrupted
 from redraft.training.checkpoint import Checkpoint
-from redraft.training.trainer import (
-    REACH,
-    Report,
-    StepLoss,
-    Task,
-    TrainingConfig,
-    last_report,
-    train,
-)
+from redraft.training.progress import Report, last_report
+from redraft.training.schedule import TrainingConfig
+from redraft.training.trainer import REACH, StepLoss, Task, train
 
 CONFIG = TrainingConfig(steps=24, batch_size=4, evaluate_every=6, learning_rate=0.05)
 

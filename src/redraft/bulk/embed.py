@@ -33,8 +33,8 @@ class EmbedJob:
         from redraft.persistence import load_model
 
         _arrow()
-        one_thread()
         encoder = learned_encoder(load_model(self.model, store=self.store).retriever, self.model)
+        one_thread()
         return ShardWorker(
             lambda rows: _embed(rows, encoder), lambda row: input_of_row(row, encoder.fields)
         )
@@ -42,16 +42,16 @@ class EmbedJob:
 
 def learned_encoder(retriever: "Retriever", model: str) -> "DenseEncoder":
     """Return the dense encoder of a learned retriever; raise `ModelError` for other retrievers."""
-    from redraft.retrieval.dense import LearnedRetriever
-    from redraft.retrieval.encoder import DenseEncoder
+    encoder = getattr(retriever, "encoder", None)
+    if encoder is not None:
+        from redraft.retrieval.encoder import DenseEncoder
 
-    encoder = retriever.encoder if isinstance(retriever, LearnedRetriever) else None
-    if not isinstance(encoder, DenseEncoder):
-        raise ModelError(
-            f"{model}: the {retriever.name} retriever has no vectors; "
-            "fit a model with --retriever task or input"
-        )
-    return encoder
+        if isinstance(encoder, DenseEncoder):
+            return encoder
+    raise ModelError(
+        f"{model}: the {retriever.name} retriever has no vectors; "
+        "fit a model with --retriever task or input"
+    )
 
 
 def _embed(rows: Sequence[Row], encoder: "DenseEncoder") -> Result:

@@ -9,8 +9,7 @@ from redraft.bulk.shards import Row
 from redraft.bulk.work import Result, ShardWorker, input_of_row, model_digest, one_thread
 from redraft.config.toml import override
 from redraft.data.inputs import fields_of
-from redraft.editing.base import Editor
-from redraft.editing.neural import NeuralEditor
+from redraft.editing.base import CalibratedEditor, DecodingEditor, Editor
 from redraft.errors import ConfigError
 from redraft.model import RetrieveAndEdit
 from redraft.types import Candidate, Input
@@ -93,14 +92,12 @@ class Predictor:
         ]
 
 
-def _neural(editor: Editor, option: str) -> NeuralEditor:
-    """Return the editor if it is neural; raise `ConfigError`, naming `option`, otherwise."""
-    if not isinstance(editor, NeuralEditor):
-        raise ConfigError(
-            f"{option} needs the neural editor, and this model has the {editor.name} one; "
-            "fit it again with --editor neural"
-        )
-    return editor
+def _needs_neural(editor: Editor, option: str) -> ConfigError:
+    """Return the error for an option that the editor does not have."""
+    return ConfigError(
+        f"{option} needs the neural editor, and this model has the {editor.name} one; "
+        "fit it again with --editor neural"
+    )
 
 
 def _tune(editor: Editor, decoding: Mapping[str, int | str | None]) -> Editor:
@@ -109,8 +106,9 @@ def _tune(editor: Editor, decoding: Mapping[str, int | str | None]) -> Editor:
     if not overrides:
         return editor
     option = f"--{next(iter(overrides)).removesuffix('_size').replace('_', '-')}"
-    neural = _neural(editor, option)
-    return neural.with_decoding(override(neural.decoding, overrides, where=option))
+    if not isinstance(editor, DecodingEditor):
+        raise _needs_neural(editor, option)
+    return editor.with_decoding(override(editor.decoding, overrides, where=option))
 
 
 def _threshold(
@@ -120,7 +118,9 @@ def _threshold(
     if min_confidence is None and precision is None:
         return None
     option = "--precision" if min_confidence is None else "--min-confidence"
-    confidence = _neural(editor, option).confidence
+    if not isinstance(editor, CalibratedEditor):
+        raise _needs_neural(editor, option)
+    confidence = editor.confidence
     if confidence is None:
         raise ConfigError(
             f"{option} needs a model with calibrated confidence; fit it again on 20 pairs or more"
@@ -165,8 +165,8 @@ class PredictJob:
 
     def prepare(self) -> ShardWorker:
         """Load the model."""
-        one_thread()
         model = RetrieveAndEdit.load(self.model, store=self.store)
+        one_thread()
         predictor = Predictor(model, PredictOptions(**self.options))
         return ShardWorker(
             lambda rows: _predict(rows, predictor), lambda row: input_of_row(row, predictor.fields)

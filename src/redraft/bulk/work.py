@@ -7,6 +7,7 @@ resources, such as a model, are loaded once per process.
 import hashlib
 import importlib
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -83,10 +84,10 @@ def model_digest(folder: str) -> str:
 
 
 def one_thread() -> None:
-    """Use one thread: the last bits of sums depend on the number of threads."""
-    import torch
-
-    torch.set_num_threads(1)
+    """Let torch, if a model has loaded it, use one thread: the last bits of sums depend on it."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 def to_text(work: JobSpec) -> str:

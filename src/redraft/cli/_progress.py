@@ -11,8 +11,8 @@ from redraft.cli._console import print_note, stderr, working
 from redraft.errors import TrainingInterrupted
 
 if TYPE_CHECKING:
-    from redraft.training.distributed import ProcessGroup
-    from redraft.training.trainer import OnStep, Report
+    from redraft.training.process_group import ProcessGroup
+    from redraft.training.progress import OnStep, Report
 
 
 _STEP_METRICS = {"loss", "bound"}

@@ -33,7 +33,7 @@ from redraft.cli import (
 )
 from redraft.cli._console import print_note
 from redraft.cli._verb import Verb, written
-from redraft.errors import RedraftError, TrainingInterrupted
+from redraft.errors import RedraftError, TrainingInterrupted, missing_neural
 
 _UsageError: Any = typer.BadParameter.__base__
 """Taken from typer, which may bundle its own click."""
@@ -75,6 +75,9 @@ class Verbs(TyperGroup):
                 ctx.exit(EXIT_READER_GONE)
             if _failures.is_interrupt(error):
                 _interrupted(ctx)
+            missing = missing_neural(error, purpose=f"`redraft {ctx.invoked_subcommand}`")
+            if missing is not None:
+                _fail(ctx, str(missing))
             described = _failures.describe(error, written=written(ctx))
             if described is None:
                 raise

@@ -56,7 +56,7 @@ def _choose(pairs: Path, x_columns: str, y_column: str) -> tuple[str, int]:
     from redraft.data.pairs import read_numbered
     from redraft.errors import PairsError
     from redraft.storage.disk import gather
-    from redraft.training.editor_task import count_projects
+    from redraft.training.editor_config import count_projects
     from redraft.training.epoch_sampling import vocabulary_sample
     from redraft.training.fit import FitOptions, Split
 
@@ -81,8 +81,8 @@ def _settings(preset: str, examples: int) -> "Parts":
 
 
 def _defaults() -> "Parts":
-    from redraft.training.editor_task import EditorConfig
-    from redraft.training.retriever_task import RetrieverConfig
+    from redraft.training.editor_config import EditorConfig
+    from redraft.training.retriever_config import RetrieverConfig
 
     return {"retriever": RetrieverConfig(), "editor": EditorConfig()}
 

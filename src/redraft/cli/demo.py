@@ -43,15 +43,18 @@ def command(
     Example: `redraft demo -o demo/`
     """
     from redraft.cli.evaluate import write_evaluation
+    from redraft.config.toml import DEFAULT_EDITOR
     from redraft.data.pairs import write_pairs
     from redraft.data.split import split
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
+    from redraft.registry import find_part
     from redraft.storage.output_folder import claim, ensure_ours
     from redraft.training.fit import FitOptions
 
     seconds = options.seconds(budget)
     ensure_ours(out, "demo")
+    find_part("editor", DEFAULT_EDITOR)  # a missing package is an error before anything is mined
     examples = _mine_installed()
     claim(out, "demo")
     write_pairs(examples, out / "pairs.jsonl")
@@ -78,8 +81,11 @@ def command(
         f"Next-token accuracy while typing them: {before:.0%};\n"
         f"with their own modules in the index: {after:.0%}. Nothing was trained in between."
     )
+    report = out / "report.html"
+    files = [f"Report  {report}"] if report.exists() else []
+    files += [f"Model   {out}/model", f"Pairs   {out}/pairs.jsonl"]
     stdout().print(
-        f"\nReport  {out}/report.html\nModel   {out}/model\nPairs   {out}/pairs.jsonl\n"
+        "\n" + "\n".join(files) + "\n"
         f"Try     redraft serve {out}/model      with a web page\n"
         f"        redraft complete {out}/model YOUR_FILE.py:LINE:COL --format table\n"
         f"        redraft index YOUR_CODE/ -o mine/ --from {out}/model",

@@ -16,6 +16,7 @@ from redraft.cli._options import (
     XColumns,
     YColumn,
 )
+from redraft.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,13 +61,15 @@ def command(
     with working("writing the report"):
         title = f"{model.name} on {pairs.name}"
         claim(out, "evaluation")
-        write_evaluation(evaluation, out, title=title, facts=facts, retriever=loaded.retriever)
+        written = write_evaluation(
+            evaluation, out, title=title, facts=facts, retriever=loaded.retriever
+        )
     if form is Format.JSON:
         emit(evaluation.scores.to_json())
     else:
         system = f"{loaded.retriever.name} + {loaded.editor.name}"
         stdout().print(scores_table({system: evaluation.scores}, title=str(pairs)))
-    print_note(f"rows, scores and report: {out}/")
+    print_note(f"{written}: {out}/")
 
 
 def evaluate(
@@ -97,13 +100,22 @@ def write_evaluation(
     title: str,
     facts: dict[str, str],
     retriever: "Retriever | None" = None,
-) -> None:
-    """Write rows, scores and report into the folder `out`."""
+) -> str:
+    """Write rows, scores and report into the folder `out`; return their names.
+
+    Without plotly there is no report, and a note says how to install it.
+    """
     from redraft.report.page import write_report
 
-    path = out / "report.html"
-    write_report(evaluation, path, title=title, facts=facts, retriever=retriever)
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in evaluation.rows())
     (out / "rows.jsonl").write_text(rows, encoding="utf-8")
     scores = json.dumps(evaluation.scores.to_json(), indent=2) + "\n"
     (out / "scores.json").write_text(scores, encoding="utf-8")
+    path = out / "report.html"
+    try:
+        write_report(evaluation, path, title=title, facts=facts, retriever=retriever)
+    except MissingExtraError as error:
+        path.unlink(missing_ok=True)  # of an earlier evaluation
+        print_note(f"no report: {error}")
+        return "rows and scores"
+    return "rows, scores and report"

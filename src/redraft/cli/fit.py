@@ -79,8 +79,8 @@ def command(
     from redraft.storage.artifact import ensure_writable
     from redraft.storage.disk import gather
     from redraft.storage.locking import exclusive
-    from redraft.training.distributed import connected
     from redraft.training.fit import FitOptions
+    from redraft.training.process_group import connected
     from redraft.training.run_folder import discard_run
 
     ensure_writable(out)

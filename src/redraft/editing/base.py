@@ -3,14 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
+import numpy as np
+
+from redraft.editing.confidence import Confidence
+from redraft.editing.decoding import DecodingConfig
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.storage.artifact import Artifact
 from redraft.types import Candidate, Completion, Input, Prototype
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Editor(ABC):
@@ -29,7 +30,7 @@ class Editor(ABC):
         prototypes: Sequence[Sequence[Prototype]],
         k: int = 1,
         *,
-        generator: "torch.Generator | None" = None,
+        generator: np.random.Generator | None = None,
     ) -> list[list[Candidate]]:
         """Edit `prototypes`, one list per input; sample the edits if given a `generator`.
 
@@ -63,6 +64,27 @@ class Editor(ABC):
         """Load the editor that `save` wrote."""
 
 
+@runtime_checkable
+class CalibratedEditor(Protocol):
+    """An editor whose candidates may have a calibrated confidence."""
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """The calibration; None if no examples were held out for it."""
+
+
+@runtime_checkable
+class DecodingEditor(Protocol):
+    """An editor that decodes outputs token by token, with settings."""
+
+    @property
+    def decoding(self) -> DecodingConfig:
+        """The settings of decoding."""
+
+    def with_decoding(self, decoding: DecodingConfig) -> Editor:
+        """Return a copy with other settings."""
+
+
 class VerbatimEditor(Editor):
     """Returns the prototypes' outputs unchanged; the score is the negative distance."""
 
@@ -78,7 +100,7 @@ class VerbatimEditor(Editor):
         prototypes: Sequence[Sequence[Prototype]],
         k: int = 1,
         *,
-        generator: "torch.Generator | None" = None,  # noqa: ARG002
+        generator: np.random.Generator | None = None,  # noqa: ARG002
     ) -> list[list[Candidate]]:
         """Return the outputs of the first `k` prototypes of each input."""
         return [

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redraft.config.ranges import MAX_OUTPUT
-from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
+from redraft.models.config import EditNetworkConfig
+from redraft.models.edit_network import EditNetwork, EditSizes
 from redraft.models.ngram_cache import NgramCache
 from redraft.models.weights import load_weights
 from redraft.storage.checks import damaged, tensor_shapes, whole
 
 if TYPE_CHECKING:
-    from redraft.editing.neural import DecodingConfig
+    from redraft.editing.decoding import DecodingConfig
 
 _LARGEST_EXPONENT = 35.0
 """The limit of both weights of a cached position: exp of their sum must not overflow."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from redraft.errors import ModelError
 from redraft.storage.checks import read_json
+from redraft.types import Candidate
 
 FEATURES = ("log_prob", "log_prob_per_token", "log_length", "nearness")
 """The names of the features, in the order of `features_of`."""
@@ -44,6 +45,12 @@ def features_of(log_prob: float, length: int, distance: float | None) -> list[fl
     tokens = max(length, 1)
     nearness = 0.0 if distance is None else 1 / (1 + distance)
     return [log_prob, log_prob / tokens, math.log(tokens), nearness]
+
+
+def features_of_candidate(candidate: Candidate) -> list[float]:
+    """Return the features of `candidate` that its confidence is computed from."""
+    distance = candidate.prototype.distance if candidate.prototype else None
+    return features_of(candidate.log_prob or 0.0, len(candidate.provenance) + 1, distance)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from redraft.editing.beam_search import Hypothesis
-from redraft.editing.confidence import features_of
+from redraft.editing.confidence import features_of_candidate
 from redraft.editing.editor_input import EditorInput
 from redraft.models.ngram_cache import evidence_of
 from redraft.text.edit_encoder import EditEncoder
@@ -152,9 +152,3 @@ def _prototype(
         if prototype is not None and prototype < len(group):
             counts[prototype] += count
     return group[counts.index(max(counts))]
-
-
-def features_of_candidate(candidate: Candidate) -> list[float]:
-    """Return the features of `candidate` that its confidence is computed from."""
-    distance = candidate.prototype.distance if candidate.prototype else None
-    return features_of(candidate.log_prob or 0.0, len(candidate.provenance) + 1, distance)

@@ -5,28 +5,31 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 
 from redraft.config import toml as settings
-from redraft.config.ranges import BEAM, MAX_OUTPUT, MIXED, NEAREST, TTT_STEPS, Range, check_ranges
 from redraft.editing.base import Editor
 from redraft.editing.beam_search import Constraint, Hypothesis, SearchConfig, beam_search
 from redraft.editing.bounds import check_decoding, check_network, load_cache, load_network
 from redraft.editing.confidence import Confidence
-from redraft.editing.constraints import AUTO, AnySyntax, Syntax, named_syntax
+from redraft.editing.constraints import AnySyntax, Syntax, named_syntax
+from redraft.editing.decoding import DecodingConfig
 from redraft.editing.editor_input import EditorInput
 from redraft.editing.explanation import explain
 from redraft.editing.neural_session import RESERVED_OOVS, SUPPRESSED, NeuralSession, Words
 from redraft.editing.next_token import Mixture, MixtureState
 from redraft.editing.test_time_training import NEIGHBOURS, adapt, edit_examples
-from redraft.models.edit_network import EditNetwork, EditNetworkConfig, EditSizes
+from redraft.models.batch import EditBatch, Places
+from redraft.models.config import EditNetworkConfig
+from redraft.models.edit_network import EditNetwork, EditSizes
 from redraft.models.ngram_cache import NgramCache, NoCache
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import entry, read_json
-from redraft.text.edit_encoder import EditBatch, EditEncoder, EncodedEdit, Tokens
+from redraft.text.edit_encoder import EditEncoder, EncodedEdit, Tokens
 from redraft.text.tokenizer import detokenize
 from redraft.text.vocabulary import BOS_ID, EOS_ID
 from redraft.types import Candidate, Input, Prototype
@@ -39,33 +42,6 @@ MAX_BEAM = 80
 
 _CACHE_SIZE = 20_000
 """The number of prototypes whose tokens are cached."""
-
-
-@dataclass(frozen=True)
-class DecodingConfig:
-    """Settings of decoding.
-
-    - `max_length`: maximum tokens of an output; 0 lets training set it from the longest output.
-    - `prototypes`: number of groups of prototypes in the mixture of equation 1; a group is the
-      prototypes that the network reads together.
-    - `ttt_steps`: test-time training steps on the nearest examples before each prediction, on a
-      copy of the network; completions use none.
-    - `cached`: number of nearest outputs that the n-gram cache searches.
-    - `syntax`: constraint on outputs: any, python or json; auto lets training detect it.
-    """
-
-    beam_size: Annotated[int, BEAM] = 5
-    length_penalty: Annotated[float, Range(0.0, 100.0)] = 1.0
-    max_length: Annotated[int, Range(0, MAX_OUTPUT)] = 0
-    prototypes: Annotated[int, MIXED] = 1
-    ttt_steps: Annotated[int, TTT_STEPS] = 0
-    cached: Annotated[int, NEAREST] = 0
-    syntax: str = "any"
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.syntax != AUTO:
-            named_syntax(self.syntax)  # fail on a wrong name before training
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +97,7 @@ class NeuralEditor(Editor):
     def batch(self, rows: Sequence[EncodedEdit]) -> EditBatch:
         """Pad edit examples to tensors on the network's device."""
         device = self.network.device
-        batch = self.encoding.batch(rows)
+        batch = EditBatch.pad(rows, known=len(self.encoding.vocabulary))
         sources = [source.to(device) for source in batch.sources]
         return EditBatch(sources, batch.target.to(device), batch.width)
 
@@ -132,7 +108,7 @@ class NeuralEditor(Editor):
         prototypes: Sequence[Sequence[Prototype]],
         k: int = 1,
         *,
-        generator: torch.Generator | None = None,
+        generator: np.random.Generator | None = None,
     ) -> list[list[Candidate]]:
         """Return at most `k` candidates per input: the most probable or, with a generator, samples.
 
@@ -146,11 +122,12 @@ class NeuralEditor(Editor):
         ]
         order = sorted(range(len(editor_inputs)), key=lambda i: _length(editor_inputs[i]))
         answers: list[list[Candidate]] = [[] for _ in editor_inputs]
+        sampling = _torch_generator(generator) if generator is not None else None
         size = 1 if self.decoding.ttt_steps else BATCH
         for start in range(0, len(order), size):
             rows = order[start : start + size]
             editor = adapt(self, editor_inputs[rows[0]].edits[0].neighbours)
-            batch = editor._search([editor_inputs[i] for i in rows], k, generator)
+            batch = editor._search([editor_inputs[i] for i in rows], k, sampling)
             for i, candidates in zip(rows, batch, strict=True):
                 answers[i] = candidates
         return answers
@@ -259,7 +236,7 @@ class NeuralEditor(Editor):
         next_tokens = Mixture(self.network, self.cache or NoCache())
         state = self.network.encode(self.batch(rows), generator=None)
         device = self.network.device
-        positions = self.encoding.places([editor_input.edits[0] for editor_input in editor_inputs])
+        positions = Places.pad([editor_input.edits[0] for editor_input in editor_inputs])
         log_weights = torch.tensor(weights, device=device)
         return next_tokens, next_tokens.start(state, log_weights, positions.to(device))
 
@@ -319,3 +296,8 @@ def _sizes(encoding: EditEncoder) -> EditSizes:
 
 def _length(editor_input: EditorInput) -> int:
     return sum(map(len, editor_input.edits[0].sources))
+
+
+def _torch_generator(generator: np.random.Generator) -> torch.Generator:
+    """Return a generator for torch, seeded by the next number of NumPy's."""
+    return torch.Generator().manual_seed(int(generator.integers(1 << 63)))

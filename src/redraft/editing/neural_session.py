@@ -18,6 +18,7 @@ from redraft.editing.completion import continuation, readable_prefix
 from redraft.editing.editor_input import EditorInput
 from redraft.editing.next_token import Mixture, MixtureState
 from redraft.editing.session import CompletionSession
+from redraft.models.batch import Places
 from redraft.text.edit_encoder import LONGEST_OUTPUT, EditEncoder
 from redraft.text.vocabulary import (
     BOS_ID,
@@ -124,7 +125,7 @@ class NeuralSession(CompletionSession):
         self.words = words
         self.editor_input = editor_input
         self._nothing = start
-        self._ranks: list[int] = words.encoding.places(editor_input.edits[:1]).ranks[0].tolist()
+        self._ranks: list[int] = Places.pad(editor_input.edits[:1]).ranks[0].tolist()
         self._states: OrderedDict[tuple[int, ...], tuple[Tensor, MixtureState]] = OrderedDict()
         self._eos_ids = [EOS_ID, words.number("\n")]  # a completion ends with its line
         self._suppressed = torch.tensor(SUPPRESSED, device=start.weights.device)

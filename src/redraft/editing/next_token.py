@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from redraft.models.batch import Places
 from redraft.models.edit_network import EditNetwork, EditState
 from redraft.models.ngram_cache import CacheState, NoCache
-from redraft.text.edit_encoder import Places
 from redraft.text.vocabulary import UNK_ID
 
 

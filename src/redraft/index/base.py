@@ -19,6 +19,9 @@ Vectors = NDArray[np.float32]
 EXACT_BELOW = 20_000
 """Below this many vectors exact search is fast enough to run on every keystroke."""
 
+WANTED_RECALL = 0.99
+"""The share of true neighbours that an approximate index must find."""
+
 VECTORS, RECALL = "vectors.npy", "recall.json"
 
 _BATCH = 256
@@ -117,13 +120,17 @@ def exact_search(
 
 def build_index(vectors: Vectors) -> Index:
     """Return an exact index of few vectors, a FAISS index of many."""
+    if len(vectors) < EXACT_BELOW:
+        return ExactIndex(vectors)
     from redraft.index.faiss import FaissIndex  # which is an Index itself
 
-    return ExactIndex(vectors) if len(vectors) < EXACT_BELOW else FaissIndex.build(vectors)
+    return FaissIndex.build(vectors)
 
 
 def load_index(artifact: Artifact) -> Index:
     """Return a saved exact or FAISS index."""
+    if RECALL not in artifact.files:
+        return ExactIndex.load(artifact)
     from redraft.index.faiss import FaissIndex
 
-    return FaissIndex.load(artifact) if RECALL in artifact.files else ExactIndex.load(artifact)
+    return FaissIndex.load(artifact)

@@ -18,6 +18,7 @@ from redraft.index import base
 from redraft.index.base import (
     RECALL,
     VECTORS,
+    WANTED_RECALL,
     Index,
     Vectors,
     build_index,
@@ -32,7 +33,6 @@ from redraft.storage.checks import entry, read_json, real, tensor_shapes, whole
 HNSW_FROM = 2_000_000
 """From this many vectors HNSW reaches a higher recall than IVF in the same time."""
 
-WANTED_RECALL = 0.99
 MEASURED = 11
 """Neighbours that recall is measured with: the row itself and ten others."""
 MAX_RERANK = 512

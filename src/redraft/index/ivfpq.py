@@ -16,6 +16,7 @@ from redraft.index.base import (
     EXACT_BELOW,
     RECALL,
     VECTORS,
+    WANTED_RECALL,
     ExactIndex,
     Index,
     Vectors,
@@ -26,7 +27,6 @@ from redraft.index.base import (
 from redraft.index.faiss import (
     MAX_RERANK,
     MEASURED,
-    WANTED_RECALL,
     Recall,
     sample_rows,
     search_structure,

@@ -4,19 +4,15 @@ The encoder reads the fields of x. The decoder reconstructs the target from one 
 direction. The caller chooses the target: y gives a task-dependent space, x an autoencoder.
 """
 
-from dataclasses import dataclass
-from typing import Annotated
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from redraft.config.ranges import DROPOUT, LAYERS, SHARE, WIDTH, Range, check_ranges
-from redraft.errors import ConfigError
 from redraft.models import vmf
+from redraft.models.batch import Sequences
+from redraft.models.config import AutoencoderConfig
 from redraft.models.dropout import drop_tokens, dropout
 from redraft.models.lstm import BidirectionalLSTM, ResidualLSTM
-from redraft.text.batch import Sequences
 
 _UNKNOWN, _LAST_SPECIAL = 1, 3
 """Ids of the unknown token and of the last special token."""
@@ -24,27 +20,6 @@ _UNKNOWN, _LAST_SPECIAL = 1, 3
 
 TARGET_WORDS = 5_000
 """Size of the decoder's output vocabulary, the most frequent words (as in the paper)."""
-
-
-@dataclass(frozen=True)
-class AutoencoderConfig:
-    """Sizes and noise; the paper's, except for the bag of words and the concentration."""
-
-    word_width: Annotated[int, WIDTH] = 300
-    width: Annotated[int, WIDTH] = 256
-    # a direction needs two dimensions
-    embedding_dim: Annotated[int, Range(2, WIDTH.high)] = 256
-    encoder_layers: Annotated[int, Range(0, LAYERS.high)] = 2
-    decoder_layers: Annotated[int, LAYERS] = 4
-    concentration: Annotated[float, Range(0.0, 1e9)] = 1000.0
-    bag_of_words: bool = True
-    dropout: Annotated[float, DROPOUT] = 0.0
-    word_dropout: Annotated[float, SHARE] = 0.0
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if not (self.encoder_layers or self.bag_of_words):
-            raise ConfigError("an encoder needs encoder_layers or bag_of_words")
 
 
 class FieldsEncoder(nn.Module):

@@ -7,49 +7,19 @@ it and over every position that holds it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
-from redraft.config.ranges import DROPOUT, LAYERS, SHARE, WIDTH, Range, check_ranges, shown
-from redraft.errors import ConfigError
+from redraft.models.batch import EditBatch
+from redraft.models.config import HEADS, EditNetworkConfig
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
 from redraft.models.encoders import Encoder, LSTMEncoder, TransformerEncoder
 from redraft.models.fused_cross_entropy import selected_logits
 from redraft.models.memory import Sources
-from redraft.text.edit_encoder import EditBatch
 from redraft.text.vocabulary import UNK_ID
-
-HEADS = 4
-"""Attention heads of every Transformer layer."""
-
-
-@dataclass(frozen=True)
-class EditNetworkConfig:
-    """Architecture, sizes and dropout rates."""
-
-    architecture: str = "transformer"
-    copying: str = "pointer"
-    slots: Annotated[int, Range(1, 100_000)] = 40
-    word_width: Annotated[int, WIDTH] = 128
-    slot_width: Annotated[int, WIDTH] = 32
-    width: Annotated[int, WIDTH] = 128
-    encoder_layers: Annotated[int, LAYERS] = 2
-    decoder_layers: Annotated[int, LAYERS] = 3
-    dropout: Annotated[float, DROPOUT] = 0.1
-    word_dropout: Annotated[float, SHARE] = 0.0
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        for name, table in (("architecture", ARCHITECTURES), ("copying", COPYINGS)):
-            value = getattr(self, name)
-            if value not in table:
-                raise ConfigError(f"{name} is {shown(value)}; choose one of: {', '.join(table)}")
-        if self.width % (2 * HEADS):
-            raise ConfigError(f"width is {self.width}; make it a multiple of {2 * HEADS}")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from redraft.text.batch import Sequences
+from redraft.models.batch import Sequences
 
 
 @dataclass(frozen=True)

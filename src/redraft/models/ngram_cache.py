@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from redraft.text.edit_encoder import Places
+from redraft.models.batch import Places
 from redraft.text.vocabulary import BOS_ID, UNK_ID
 
 LONGEST = 16

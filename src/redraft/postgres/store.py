@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from redraft.errors import PairsError, StoreError
-from redraft.index.base import Vectors, exact_search
-from redraft.index.faiss import WANTED_RECALL
+from redraft.index.base import WANTED_RECALL, Vectors, exact_search
 from redraft.postgres.connection import Address, Session
 from redraft.postgres.sql import Ids, NearestIds, State, Statements
 from redraft.types import Example

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
+from redraft.index.base import Index
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.bow import BowRetriever, unit_vectors
 from redraft.retrieval.words import WordRetriever, words
@@ -236,9 +237,7 @@ def _encoded(retriever: Retriever, evaluated: Sequence[Example]) -> tuple[Vector
             return None
         bags = [words(x) for x in inputs]
         return retriever.vectors, unit_vectors(bags, retriever.vocabulary)
-    # imported here: it needs torch, the retrievers above do not
-    from redraft.retrieval.dense import LearnedRetriever
-
-    if not isinstance(retriever, LearnedRetriever):
+    index, encoder = getattr(retriever, "index", None), getattr(retriever, "encoder", None)
+    if not isinstance(index, Index) or encoder is None:
         return None
-    return retriever.index.vectors, retriever.encoder.encode(inputs)
+    return index.vectors, encoder.encode(inputs)

@@ -7,15 +7,25 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 from scipy import sparse
 
 from redraft.retrieval.words import WordRetriever, words
 from redraft.storage.artifact import Artifact
-from redraft.storage.checks import check_starts, check_values, damaged, read_tensors
+from redraft.storage.checks import (
+    Array,
+    check_starts,
+    check_values,
+    damaged,
+    read_array,
+    read_tensors,
+)
 from redraft.storage.disk import chunks
 from redraft.text.vocabulary import Vocabulary
 from redraft.types import Example
+
+_ARRAYS = {"data": np.float32, "indices": np.int32, "indptr": np.int32}
+_VECTORS_OF_0_6 = "vectors.safetensors"
+"""The file of a model that 0.6 saved; reading it needs the extra `neural`."""
 
 
 class BowRetriever(WordRetriever):
@@ -49,29 +59,35 @@ class BowRetriever(WordRetriever):
     def save(self, folder: Path) -> None:
         """Write the vocabulary and the sparse matrix."""
         self.vocabulary.save(folder / "vocabulary.txt")
-        names = ("data", "indices", "indptr")
-        save_file({n: getattr(self.vectors, n) for n in names}, folder / "vectors.safetensors")
+        for name, dtype in _ARRAYS.items():
+            array = np.asarray(getattr(self.vectors, name), dtype)
+            np.save(folder / f"{name}.csr.npy", array, allow_pickle=False)
 
     @classmethod
     def load(cls, artifact: Artifact, examples: Sequence[Example]) -> Self:
         """Return a saved retriever; its matrix is checked, since SciPy does not check indices."""
         vocabulary = Vocabulary.load(artifact.path("vocabulary.txt"))
-        path = artifact.path("vectors.safetensors")
         rows, columns = len(examples), len(vocabulary)
-        expected = {
-            "data": (np.float32, (None,)),
-            "indices": (np.int32, (None,)),
-            "indptr": (np.int32, (rows + 1,)),
-        }
-        arrays = read_tensors(path, expected)
-        data, indices, starts = (arrays[name] for name in expected)
+        paths, (data, indices, starts) = _load_arrays(artifact)
         if len(indices) != len(data):
-            raise damaged(path, f"{len(data):,} values have {len(indices):,} columns")
-        check_starts(path, starts, count=rows, size=len(data))
-        check_values(path, "the columns", indices, least=0, most=columns - 1)
-        check_values(path, "the cosines", data, least=0, most=1.01)
+            raise damaged(paths["indices"], f"{len(data):,} values have {len(indices):,} columns")
+        check_starts(paths["indptr"], starts, count=rows, size=len(data))
+        check_values(paths["indices"], "the columns", indices, least=0, most=columns - 1)
+        check_values(paths["data"], "the cosines", data, least=0, most=1.01)
         vectors = sparse.csr_array((data, indices, starts), shape=(rows, columns))
         return cls(examples, vocabulary, vectors)
+
+
+def _load_arrays(artifact: Artifact) -> tuple[dict[str, Path], list[Array]]:
+    """Return the files of a saved matrix and its arrays, in the order of `_ARRAYS`."""
+    if _VECTORS_OF_0_6 in artifact.files:
+        path = artifact.path(_VECTORS_OF_0_6)
+        arrays = read_tensors(path, {name: (dtype, (None,)) for name, dtype in _ARRAYS.items()})
+        return dict.fromkeys(_ARRAYS, path), [arrays[name] for name in _ARRAYS]
+    paths = {name: artifact.path(f"{name}.csr.npy") for name in _ARRAYS}
+    return paths, [
+        np.array(read_array(paths[name], dtype, (None,))) for name, dtype in _ARRAYS.items()
+    ]
 
 
 def unit_vectors(bags: Sequence[Sequence[str]], vocabulary: Vocabulary) -> sparse.csr_array:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 
 from redraft.config import toml as settings
-from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
+from redraft.models.autoencoder import FieldsEncoder
+from redraft.models.batch import Sequences
+from redraft.models.config import AutoencoderConfig
 from redraft.models.weights import load_weights
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import entry, names, read_json, real, tensor_shapes, whole
-from redraft.text.batch import Sequences
 from redraft.text.token_encoder import TokenEncoder
 from redraft.types import Input
 

@@ -14,7 +14,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from redraft.errors import ConfigError, MissingExtraError, ModelError, RedraftError, StoreError
+from redraft.errors import (
+    ConfigError,
+    MissingExtraError,
+    ModelError,
+    RedraftError,
+    StoreError,
+    missing_neural,
+)
 
 Array = NDArray[Any]
 Shape = tuple[int | None, ...]
@@ -51,6 +58,9 @@ def reading(path: Path) -> Iterator[None]:
     except MemoryError as error:
         raise damaged(path, "it asks for more memory than there is") from error
     except (Exception, RecursionError) as error:
+        missing = missing_neural(error, purpose=str(path))
+        if missing is not None:
+            raise missing from error
         is_ours = isinstance(error, RedraftError)
         raise damaged(path, _line(str(error)) if is_ours else type(error).__name__) from error
 

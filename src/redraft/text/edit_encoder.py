@@ -10,13 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import torch
-from torch import Tensor
-
 from redraft.config.ranges import MIXED, WORDS, Range, check_ranges
 from redraft.config.toml import build
 from redraft.storage.checks import entry, names, read_json, whole
-from redraft.text.batch import Sequences
 from redraft.text.token_encoder import tokens_of
 from redraft.text.tokenizer import Tokenizer, split_identifier
 from redraft.text.vocabulary import BOS_ID, EOS_ID, UNK_ID, Vocabulary
@@ -66,27 +62,6 @@ class EncodedEdit:
     unknown: list[str]
     cached: list[list[int]] = field(default_factory=list)
     neighbours: "list[EncodedEdit]" = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class EditBatch:
-    """Edit examples as padded tensors; ids beyond the vocabulary are OOV words of the row."""
-
-    sources: list[Sequences]
-    target: Sequences
-    width: int  # size of the extended vocabulary: the largest number of OOVs included
-
-
-@dataclass(frozen=True)
-class Places:
-    """The token positions of the cached outputs, concatenated, each output after a start token."""
-
-    ids: Tensor  # (B, S), padded with 0
-    ranks: Tensor  # (B, S), the retrieval rank of the output at each position, from 0
-
-    def to(self, device: torch.device) -> "Places":
-        """Copy the tensors to `device`."""
-        return Places(self.ids.to(device), self.ranks.to(device))
 
 
 class EditEncoder:
@@ -213,24 +188,6 @@ class EditEncoder:
                 sources += [[*ids.encode(field), EOS_ID] for field in prototype.fields]
             sources.append([*ids.encode(prototype.output[:LONGEST_OUTPUT]), EOS_ID])
         return sources
-
-    def batch(self, rows: Sequence[EncodedEdit]) -> EditBatch:
-        """Pad edit examples to tensors."""
-        sources = [
-            Sequences.pad(column) for column in zip(*(row.sources for row in rows), strict=True)
-        ]
-        oovs = max(len(row.unknown) for row in rows)
-        target = Sequences.pad([row.target for row in rows])
-        return EditBatch(sources, target, len(self.vocabulary) + oovs)
-
-    def places(self, rows: Sequence[EncodedEdit]) -> Places:
-        """Return the token positions of the cached outputs of edit examples."""
-        ids = [[i for output in row.cached for i in (BOS_ID, *output)] for row in rows]
-        ranks = [
-            [rank for rank, output in enumerate(row.cached) for _ in range(1 + len(output))]
-            for row in rows
-        ]
-        return Places(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
 
     def words(self, ids: Iterable[int], oovs: Sequence[str]) -> list[str]:
         """Decode ids of the extended vocabulary to tokens."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
+from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
 
 if TYPE_CHECKING:
-    from redraft.training.trainer import Task, TrainingConfig
+    from redraft.training.schedule import TrainingConfig
+    from redraft.training.trainer import Task
 
 _TIMED_STEPS = 12
 _EVALUATION_SHARE = 0.3

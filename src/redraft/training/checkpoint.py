@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from redraft.errors import ModelError
 from redraft.storage.artifact import Artifact, open_artifact, write_artifact
 from redraft.storage.disk import identities
-from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
 from redraft.training.ema import Weights
+from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
 from redraft.types import Example
 
 

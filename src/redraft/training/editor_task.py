@@ -3,26 +3,19 @@
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
 
 import torch
 
-from redraft.config import presets
-from redraft.config.ranges import SHARE, Range, check_ranges
-from redraft.config.toml import build
 from redraft.editing.constraints import AUTO, find_syntax
-from redraft.editing.neural import DecodingConfig, NeuralEditor
-from redraft.errors import ConfigError
-from redraft.models.edit_network import EditNetwork, EditNetworkConfig
+from redraft.editing.neural import NeuralEditor
+from redraft.models.edit_network import EditNetwork
 from redraft.storage.disk import pick
 from redraft.storage.examples import is_on_disk
-from redraft.text.batch import bucket
 from redraft.text.edit_encoder import (
     LONGEST_OUTPUT,
     EditEncoder,
-    EditEncoderConfig,
     EncodedEdit,
     Tokens,
 )
@@ -33,70 +26,19 @@ from redraft.training.augmentation import (
     swap_numbers,
     words_to_mask,
 )
+from redraft.training.bucketing import bucket
 from redraft.training.checkpoint import Checkpoint, fingerprint
-from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
+from redraft.training.editor_config import EditorConfig
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
+from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
+from redraft.training.progress import OnStep
 from redraft.training.prototype_sampling import PrototypeSource
 from redraft.training.run_folder import CHECKPOINT
-from redraft.training.trainer import OnStep, StepLoss, Task, TrainingConfig, train
+from redraft.training.trainer import StepLoss, Task, train
 from redraft.types import Example
 
 Validate = Callable[[NeuralEditor], dict[str, float]]
 """Returns metrics on dev; the checkpoint with the highest first metric is kept (or the last)."""
-
-
-@dataclass(frozen=True)
-class PrototypesConfig:
-    """Sampling of training prototypes.
-
-    With `vmf_noise` a learned retriever adds its noise to queries and examples; otherwise n
-    prototypes are drawn from the n + `sample_from_top` - 1 nearest. If the meta of the examples
-    names their `project`, prototypes come from an index of that project, and for a share
-    `cross_project` of the examples from other projects. A share `prototype_dropout` gets none,
-    which trains the editor to write as well as to copy.
-    """
-
-    vmf_noise: bool = True
-    sample_from_top: Annotated[int, Range(1, 1_000)] = 3
-    project: str = "package"
-    cross_project: Annotated[float, SHARE] = 0.1
-    prototype_dropout: Annotated[float, SHARE] = 0.0
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.cross_project + self.prototype_dropout > 1:
-            raise ConfigError(
-                f"cross_project is {self.cross_project:g} and prototype_dropout "
-                f"{self.prototype_dropout:g}; make them shares of the examples, at most 1 together"
-            )
-
-
-@dataclass(frozen=True)
-class EditorConfig:
-    """All settings of an editor and of its training."""
-
-    network: EditNetworkConfig = field(default_factory=EditNetworkConfig)
-    encoding: EditEncoderConfig = field(default_factory=EditEncoderConfig)
-    prototypes: PrototypesConfig = field(default_factory=PrototypesConfig)
-    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
-    decoding: DecodingConfig = field(default_factory=DecodingConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-
-
-def paper_config() -> EditorConfig:
-    """Return the sizes and the schedule of the paper's code on Hearthstone."""
-    return build(EditorConfig, presets.paper(0)["editor"], where="preset paper")
-
-
-def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
-    """Return the preset for this many training examples of this many projects."""
-    name = presets.choose(examples, projects=projects)
-    return build(EditorConfig, presets.preset(name, examples)["editor"], where=f"preset {name}")
-
-
-def count_projects(examples: Sequence[Example], key: str = PrototypesConfig.project) -> int:
-    """Return the number of distinct values of `key` in the meta; examples without it are one."""
-    return len({example.meta.get(key) for example in examples})
 
 
 class EditorTask(Task):

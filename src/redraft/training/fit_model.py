@@ -1,6 +1,7 @@
 """Fit a whole model: first the retriever, then the editor, on one split of the examples.
 
-Dispatches on the classes of the parts; `registry` maps names to classes.
+Dispatches on the classes of the parts; `registry` maps names to classes. Neural parts are known by
+the names of their classes, so that torch is imported only if one of them is fitted.
 """
 
 import inspect
@@ -8,24 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from redraft.editing.base import Editor
-from redraft.editing.neural import NeuralEditor
 from redraft.errors import ConfigError, PairsError
 from redraft.model import RetrieveAndEdit
-from redraft.registry import check_part, find_part
+from redraft.registry import EDITORS, check_part, find_part, reference_of
 from redraft.retrieval.base import Retriever
-from redraft.retrieval.dense import InputRetriever, LearnedRetriever
-from redraft.storage.examples import is_on_disk
 from redraft.training.fit import (
     FitOptions,
     Split,
     after_retriever,
     check_settings,
-    fit_editor,
-    fit_encoder,
+    log_many,
 )
-from redraft.training.retriever_task import input_target, task_target
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
+
+NEURAL_EDITOR = EDITORS["neural"]
+LEARNED_RETRIEVER = "redraft.retrieval.dense:LearnedRetriever"
 
 
 def fit_model(
@@ -43,8 +42,8 @@ def fit_model(
     _check_editor(editor)
     options = options or FitOptions()
     check_settings(len(examples), options)
-    learns_retriever = _is_a(retriever, LearnedRetriever)
-    learns = learns_retriever or editor is NeuralEditor
+    learns_retriever = _is_learned(retriever)
+    learns = learns_retriever or _is_neural(editor)
     parts = Split.of(examples, options) if learns else Split(examples, [])
     with training_lock(options.folder, is_main=options.workers.is_main):
         fitted = fit_retriever(parts, retriever, options)
@@ -65,16 +64,15 @@ def fit_retriever(
     chosen: Any = _find("retriever", retriever)
     if not isinstance(chosen, type):
         built = chosen.with_examples(parts.train)
-    elif issubclass(chosen, LearnedRetriever):
-        target = input_target if issubclass(chosen, InputRetriever) else task_target
-        encoder = fit_encoder(parts, options, target=target)
-        _log_many("embedding", parts, options)
-        built = chosen.build(parts.train, encoder)
+    elif _is_learned(chosen):
+        from redraft.training.fit_neural import fit_learned_retriever
+
+        built = fit_learned_retriever(chosen, parts, options)
     elif hasattr(chosen, "build"):
-        _log_many("indexing", parts, options)
+        log_many("indexing", parts, options)
         built = chosen.build(parts.train)
     else:
-        built = chosen(parts.train)  # type: ignore[call-arg]
+        built = chosen(parts.train)
     return built  # type: ignore[no-any-return]
 
 
@@ -82,7 +80,9 @@ def _fit_editor(parts: Split, retriever: Retriever, editor: Any, options: FitOpt
     """Return the editor: trained if it learns, built if it is a class, otherwise as it is."""
     if not isinstance(editor, type):
         return editor  # type: ignore[no-any-return]
-    if editor is NeuralEditor:
+    if _is_neural(editor):
+        from redraft.training.fit_neural import fit_editor
+
         return fit_editor(parts, retriever, options)
     if hasattr(editor, "fit"):
         return editor.fit(parts.train, retriever)  # type: ignore[no-any-return]
@@ -94,28 +94,29 @@ def _find(kind: str, part: Any) -> Any:
     if isinstance(part, str):
         return find_part(kind, part)
     part_type = part if isinstance(part, type) else type(part)
-    check_part(kind, part_type, source=f"{part_type.__module__}:{part_type.__qualname__}")
+    check_part(kind, part_type, source=reference_of(part_type))
     return part
 
 
 def _check_editor(editor: Any) -> None:
     """Raise a ConfigError for an editor class that cannot be built."""
-    if not isinstance(editor, type) or editor is NeuralEditor or hasattr(editor, "fit"):
+    if not isinstance(editor, type) or _is_neural(editor) or hasattr(editor, "fit"):
         return
     try:
         inspect.signature(editor).bind()
     except TypeError as error:
         raise ConfigError(
-            f"{editor.__module__}:{editor.__qualname__}: cannot be built; give it a classmethod "
+            f"{reference_of(editor)}: cannot be built; give it a classmethod "
             "fit(examples, retriever), or a constructor without arguments"
         ) from error
 
 
-def _is_a(part: Any, base: type) -> bool:
-    return isinstance(part, type) and issubclass(part, base)
+def _is_learned(retriever: Any) -> bool:
+    """Return True for a class of learned retrievers, whose encoder has to be trained."""
+    bases = retriever.__mro__ if isinstance(retriever, type) else ()
+    return any(reference_of(base) == LEARNED_RETRIEVER for base in bases)
 
 
-def _log_many(action: str, parts: Split, options: FitOptions) -> None:
-    """Log an action that takes a while, if there are many examples."""
-    if is_on_disk(parts.train):
-        options.tell(f"retriever: {action} {len(parts.train):,} examples")
+def _is_neural(editor: Any) -> bool:
+    """Return True for the class of the neural editor; a class derived from it has its own `fit`."""
+    return isinstance(editor, type) and reference_of(editor) == NEURAL_EDITOR

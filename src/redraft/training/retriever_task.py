@@ -1,24 +1,25 @@
 """Training of the retriever's encoder: reconstruct a target from a noisy direction of x."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
-from redraft.config import presets
-from redraft.config.toml import build
 from redraft.models import vmf
-from redraft.models.autoencoder import AutoencoderConfig, NoisyAutoencoder
+from redraft.models.autoencoder import NoisyAutoencoder
+from redraft.models.batch import Sequences
 from redraft.retrieval.encoder import DenseEncoder, stack_fields
 from redraft.storage.disk import pick
-from redraft.text.batch import Sequences, bucket
-from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
+from redraft.text.token_encoder import TokenEncoder
+from redraft.training.bucketing import bucket
 from redraft.training.checkpoint import Checkpoint, fingerprint
-from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
+from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
+from redraft.training.progress import OnStep
+from redraft.training.retriever_config import RetrieverConfig
 from redraft.training.run_folder import CHECKPOINT
-from redraft.training.trainer import OnStep, StepLoss, Task, TrainingConfig, train
+from redraft.training.trainer import StepLoss, Task, train
 from redraft.types import Example, input_text
 
 LONGEST_TARGET = 150
@@ -36,36 +37,6 @@ def task_target(example: Example) -> str:
 def input_target(example: Example) -> str:
     """Return the input: similar inputs become neighbours."""
     return input_text(example.x)
-
-
-@dataclass(frozen=True)
-class RetrieverConfig:
-    """All settings of a learned retriever and of its training."""
-
-    network: AutoencoderConfig = field(default_factory=AutoencoderConfig)
-    encoding: TokenEncoderConfig = field(default_factory=TokenEncoderConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-
-
-def paper_config() -> RetrieverConfig:
-    """Return the sizes and the schedule of the paper's code on Hearthstone."""
-    return preset_config("paper", 0)
-
-
-def large_config() -> RetrieverConfig:
-    """Return the preset for many training examples."""
-    return preset_config("many", presets.SMALL)
-
-
-def default_config(examples: int) -> RetrieverConfig:
-    """Return the preset for this many training examples."""
-    return preset_config(presets.choose(examples), examples)
-
-
-def preset_config(name: str, examples: int) -> RetrieverConfig:
-    """Return the retriever's settings of a preset for this many training examples."""
-    tables = presets.preset(name, examples)
-    return build(RetrieverConfig, tables["retriever"], where=f"preset {name}")
 
 
 class RetrieverTask(Task):

@@ -14,40 +14,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
-from redraft.config.ranges import SECONDS, SEED, STEPS, Range, check_ranges
 from redraft.errors import TrainingInterrupted
 from redraft.training.budget import within_budget
 from redraft.training.checkpoint import Checkpoint, ExtraWeights, Progress
-from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup, check_alike
 from redraft.training.ema import ExponentialMovingAverage, copy_weights
+from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup, check_alike
+from redraft.training.progress import OnStep, Report
 from redraft.training.run_folder import LOG, PLAN
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """Steps, learning rate schedule, validation and checkpointing."""
-
-    steps: Annotated[int, STEPS] = 1000
-    batch_size: Annotated[int, Range(1, 65_536)] = 16
-    learning_rate: Annotated[float, Range(0.0, 10.0, above=True)] = 1e-3
-    warmup_steps: Annotated[int, Range(0, STEPS.high)] = 0
-    lr_decay: bool = False  # linear decay to 0
-    evaluate_every: Annotated[int, STEPS] = 100
-    seed: Annotated[int, SEED] = 0
-    # exponential moving average of the weights; 0 disables it; see REACH
-    ema_decay: Annotated[float, Range(0.0, 1.0, below=True)] = 0.0
-    # seconds; the steps are reduced to fit; 0 is no limit
-    budget: Annotated[float, SECONDS] = 0.0
-    save_seconds: Annotated[float, SECONDS] = 60.0
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
+from redraft.training.schedule import TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -90,22 +68,6 @@ class Task(ABC):
         """
 
 
-@dataclass(frozen=True)
-class Report:
-    """Progress of a run after a step, as passed to callbacks and logged."""
-
-    step: int
-    steps: int
-    shown: dict[str, float]  # metrics
-    tokens_per_second: float
-    padding: float  # share of padding among all tokens
-    seconds: float
-    # CPU time of the main worker over all cores, which other load on the machine hardly affects
-    core_seconds: float
-
-
-OnStep = Callable[[Report], None]
-
 REACH = 0.25
 """Longest horizon of the EMA as a share of all steps.
 
@@ -115,12 +77,6 @@ of a quarter of the steps, so that early weights do not remain in the average.
 
 MAX_GRAD_NORM = 5.0
 """Gradients are clipped to this norm."""
-
-
-def last_report(folder: Path) -> Report:
-    """Return the last logged report of the run in `folder`; times include resumed parts."""
-    last = (folder / LOG).read_text(encoding="utf-8").splitlines()[-1]
-    return Report(**json.loads(last))
 
 
 def train(

@@ -1,40 +1,14 @@
-"""Padding, and bucketing by length."""
+"""Batches of sequences of similar length."""
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.text.batch import Sequences, bucket
+from redraft.training.bucketing import bucket
 
-rows_of_tokens = st.lists(
-    st.lists(st.integers(1, 99), min_size=1, max_size=8), min_size=1, max_size=6
-)
 Lengths = list[tuple[int, int]]
 pairs_of_lengths = st.lists(st.tuples(st.integers(1, 200), st.integers(1, 200)), max_size=60)
-
-
-@given(rows_of_tokens)
-def test_a_padded_row_is_the_row_and_then_zeros(rows: list[list[int]]) -> None:
-    sequences = Sequences.pad(rows)
-    width = max(map(len, rows))
-    assert sequences.ids.tolist() == [row + [0] * (width - len(row)) for row in rows]
-    assert sequences.lengths.tolist() == [len(row) for row in rows]
-
-
-@given(rows_of_tokens)
-def test_the_mask_is_true_at_real_tokens(rows: list[list[int]]) -> None:
-    sequences = Sequences.pad(rows)
-    assert sequences.mask.dtype == torch.bool
-    assert torch.equal(sequences.mask, sequences.ids != 0)
-    assert sequences.ids[sequences.mask].tolist() == [token for row in rows for token in row]
-
-
-def test_ids_and_lengths_move_to_a_device() -> None:
-    moved = Sequences.pad([[4, 5], [6]]).to(torch.device("meta"))
-    assert moved.ids.device.type == moved.lengths.device.type == "meta"
-    assert moved.mask.shape == (2, 2)
 
 
 @given(pairs_of_lengths, st.integers(1, 20), st.integers())

@@ -1,0 +1,73 @@
+"""All settings of the neural editor and of its training, and their presets.
+
+Knows no torch, so that they can be checked and printed where it is not installed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from redraft.config import presets
+from redraft.config.ranges import SHARE, Range, check_ranges
+from redraft.config.toml import build
+from redraft.editing.decoding import DecodingConfig
+from redraft.errors import ConfigError
+from redraft.models.config import EditNetworkConfig
+from redraft.text.edit_encoder import EditEncoderConfig
+from redraft.training.augmentation import AugmentationConfig
+from redraft.training.schedule import TrainingConfig
+from redraft.types import Example
+
+
+@dataclass(frozen=True)
+class PrototypesConfig:
+    """Sampling of training prototypes.
+
+    With `vmf_noise` a learned retriever adds its noise to queries and examples; otherwise n
+    prototypes are drawn from the n + `sample_from_top` - 1 nearest. If the meta of the examples
+    names their `project`, prototypes come from an index of that project, and for a share
+    `cross_project` of the examples from other projects. A share `prototype_dropout` gets none,
+    which trains the editor to write as well as to copy.
+    """
+
+    vmf_noise: bool = True
+    sample_from_top: Annotated[int, Range(1, 1_000)] = 3
+    project: str = "package"
+    cross_project: Annotated[float, SHARE] = 0.1
+    prototype_dropout: Annotated[float, SHARE] = 0.0
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.cross_project + self.prototype_dropout > 1:
+            raise ConfigError(
+                f"cross_project is {self.cross_project:g} and prototype_dropout "
+                f"{self.prototype_dropout:g}; make them shares of the examples, at most 1 together"
+            )
+
+
+@dataclass(frozen=True)
+class EditorConfig:
+    """All settings of an editor and of its training."""
+
+    network: EditNetworkConfig = field(default_factory=EditNetworkConfig)
+    encoding: EditEncoderConfig = field(default_factory=EditEncoderConfig)
+    prototypes: PrototypesConfig = field(default_factory=PrototypesConfig)
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+def paper_config() -> EditorConfig:
+    """Return the sizes and the schedule of the paper's code on Hearthstone."""
+    return build(EditorConfig, presets.paper(0)["editor"], where="preset paper")
+
+
+def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
+    """Return the preset for this many training examples of this many projects."""
+    name = presets.choose(examples, projects=projects)
+    return build(EditorConfig, presets.preset(name, examples)["editor"], where=f"preset {name}")
+
+
+def count_projects(examples: Sequence[Example], key: str = PrototypesConfig.project) -> int:
+    """Return the number of distinct values of `key` in the meta; examples without it are one."""
+    return len({example.meta.get(key) for example in examples})

@@ -1,0 +1,220 @@
+"""Fitting of the neural parts: the encoder of a learned retriever, and the neural editor."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from redraft.config.toml import override, values_of
+from redraft.editing.constraints import AUTO
+from redraft.editing.neural import NeuralEditor
+from redraft.metrics.next_token import first_choice_share
+from redraft.metrics.retrieval_quality import mean_bleu
+from redraft.model import RetrieveAndEdit
+from redraft.retrieval.base import NoRetriever, Retriever
+from redraft.retrieval.dense import InputRetriever, LearnedRetriever, TaskRetriever
+from redraft.retrieval.encoder import DenseEncoder
+from redraft.storage import disk
+from redraft.storage.disk import draw_rows, pick
+from redraft.storage.examples import is_on_disk
+from redraft.training.cache_gate import fit_cache
+from redraft.training.device import choose_device
+from redraft.training.editor_config import EditorConfig, count_projects
+from redraft.training.editor_task import train_editor
+from redraft.training.epoch_sampling import VOCABULARY_SAMPLE, vocabulary_sample
+from redraft.training.fit import (
+    DEV_MIN,
+    FitOptions,
+    Split,
+    calibrate,
+    editor_config,
+    log_many,
+    retriever_config,
+)
+from redraft.training.prototype_sampling import (
+    Find,
+    MixedPrototypes,
+    NearbyPrototypes,
+    NoisyPrototypes,
+    NoPrototypes,
+    PrototypeSource,
+    TopPrototypes,
+    across_projects,
+    everywhere,
+    in_project,
+    whole_projects,
+)
+from redraft.training.retriever_task import (
+    Target,
+    Validate,
+    input_target,
+    task_target,
+    train_encoder,
+)
+from redraft.training.run_folder import run_folder
+from redraft.training.schedule import TrainingConfig
+from redraft.types import Example
+
+CALIBRATED_PER_SECOND = 1.0
+"""Held-out examples for calibration per second of the budget."""
+
+VALIDATION_INDEX = 10_000
+"""Size of the sample that a retriever is validated on, for examples on disk."""
+
+OF_PROJECTS = 50_000
+"""Size of the sample of whole projects that an editor is trained on, for examples on disk."""
+
+
+def fit_learned_retriever(
+    retriever: type[LearnedRetriever], parts: Split, options: FitOptions
+) -> LearnedRetriever:
+    """Train an encoder and return a retriever of this class over the training examples."""
+    target = input_target if issubclass(retriever, InputRetriever) else task_target
+    encoder = fit_encoder(parts, options, target=target)
+    log_many("embedding", parts, options)
+    return retriever.build(parts.train, encoder)
+
+
+def fit_encoder(
+    parts: Split,
+    options: FitOptions,
+    *,
+    target: Target,
+    validate: Validate | None = None,
+) -> DenseEncoder:
+    """Train the encoder of a learned retriever, validated by the BLEU of its prototypes on dev."""
+
+    indexed = parts.train
+    if is_on_disk(indexed):
+        indexed = pick(indexed, draw_rows(len(indexed), VALIDATION_INDEX, seed=0))
+
+    def validate_on_dev(encoder: DenseEncoder) -> dict[str, float]:
+        return {"dev_bleu": mean_bleu(TaskRetriever.build(indexed, encoder), parts.dev)}
+
+    config = retriever_config(len(parts.train), options)
+    options.tell(f"retriever: {_described(config.training, config.network)}")
+    _log_sampling("retriever", parts.train, options, trained=len(parts.train))
+    with run_folder(options.folder, "retriever") as folder:
+        return train_encoder(
+            parts.train,
+            config,
+            target=target,
+            validate=validate or (validate_on_dev if parts.dev else lambda _: {}),
+            folder=folder,
+            device=choose_device(options.device),
+            on_step=options.on_step,
+            workers=options.workers,
+        )
+
+
+def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> NeuralEditor:
+    """Train an editor on the prototypes of `retriever`, which indexes the training examples."""
+    projects = count_projects(vocabulary_sample(parts.train))
+    config = editor_config(len(parts.train), options, projects=projects)
+    train, train_retriever = parts.train, retriever
+    if projects > 1 and is_on_disk(train):
+        train, train_retriever = _of_whole_projects(train, retriever, config.prototypes.project)
+    if isinstance(retriever, NoRetriever):
+        config = override(config, {"encoding": {"prototypes": 0}}, where="no retriever")
+
+    dev_inputs = [example.x for example in parts.dev]
+    dev_prototypes = retriever.retrieve(dev_inputs, config.encoding.prototypes or 1)
+
+    def validate(editor: NeuralEditor) -> dict[str, float]:
+        # Decoding whole outputs would say more, but take longer than the training in between.
+        return {"dev_accuracy": 100 * first_choice_share(editor, parts.dev, dev_prototypes)}
+
+    options.tell(f"editor: {_described(config.training, config.network)}")
+    _log_sampling("editor", parts.train, options, trained=len(train))
+    with run_folder(options.folder, "editor") as folder:
+        editor = train_editor(
+            train,
+            prototype_source(train_retriever, train, config),
+            config,
+            validate=validate if parts.dev else lambda _: {},
+            folder=folder,
+            device=choose_device(options.device),
+            on_step=options.on_step,
+            workers=options.workers,
+        )
+    if not options.workers.is_main:
+        return editor  # the rest does not change the trained weights
+    if config.decoding.syntax == AUTO and editor.decoding.syntax != "any":
+        name = editor.decoding.syntax
+        options.tell(f'editor: every answer will be valid {name}; decoding.syntax = "any" lifts it')
+    held_out = parts.dev
+    if options.budget:
+        held_out = held_out[: max(DEV_MIN, int(CALIBRATED_PER_SECOND * options.budget))]
+    if config.decoding.cached and held_out:
+        nearest = retriever.retrieve([example.x for example in held_out], config.decoding.cached)
+        editor = editor.with_cache(fit_cache(editor, held_out, nearest))
+    confidence = calibrate(RetrieveAndEdit(retriever, editor), held_out)
+    return editor.with_confidence(confidence) if confidence else editor
+
+
+def prototype_source(
+    retriever: Retriever, train: Sequence[Example], config: EditorConfig
+) -> PrototypeSource:
+    """Return the source of training prototypes that `config` describes."""
+    prototypes, count = config.prototypes, config.encoding.prototypes
+    if count == 0:
+        return NoPrototypes()
+
+    cache_rows = disk.CHUNK if is_on_disk(train) else math.inf
+
+    def nearest(find: Find) -> TopPrototypes:
+        return TopPrototypes(
+            find, top=prototypes.sample_from_top, count=count, cache_rows=cache_rows
+        )
+
+    def from_all() -> PrototypeSource:
+        if (
+            prototypes.vmf_noise
+            and isinstance(retriever, LearnedRetriever)
+            and isinstance(retriever.encoder, DenseEncoder)
+        ):
+            noisy = NearbyPrototypes if is_on_disk(retriever.examples) else NoisyPrototypes
+            return noisy(retriever, retriever.encoder, train, count=count)
+        return nearest(everywhere(retriever, train))
+
+    sources: list[tuple[float, PrototypeSource]]
+    dropout = prototypes.prototype_dropout
+    if count_projects(vocabulary_sample(train), prototypes.project) > 1:
+        same = in_project(retriever, train, prototypes.project)
+        others = across_projects(retriever, train, prototypes.project)
+        sources = [
+            (1 - prototypes.cross_project - dropout, nearest(same)),
+            (prototypes.cross_project, nearest(others)),
+        ]
+    else:
+        sources = [(1 - dropout, from_all())]
+    return MixedPrototypes([*sources, (dropout, NoPrototypes())])
+
+
+def _of_whole_projects(
+    train: Sequence[Example], retriever: Retriever, key: str
+) -> tuple[Sequence[Example], Retriever]:
+    """Sample whole projects that fit in memory, and return them with a retriever over them."""
+    rows = whole_projects(train, key, limit=OF_PROJECTS)
+    others = np.delete(np.arange(len(train)), rows).tolist()
+    sampled = retriever.remove(others)
+    return sampled.examples, sampled
+
+
+def _log_sampling(
+    name: str, train: Sequence[Example], options: FitOptions, *, trained: int
+) -> None:
+    """Log the sample sizes where not all examples on disk are used."""
+    if is_on_disk(train):
+        words, drawn = min(len(train), VOCABULARY_SAMPLE), min(len(train), disk.CHUNK)
+        part = f"each epoch draws {drawn:,} of them"
+        if trained < len(train):
+            part = f"{trained:,} of whole projects are trained on"
+        options.tell(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
+
+
+def _described(training: TrainingConfig, network: Any) -> str:
+    """Return the most important settings in one line."""
+    sizes = ", ".join(f"{name} {value}" for name, value in values_of(network).items())
+    return f"at most {training.steps:,} steps of {training.batch_size}; {sizes}"
