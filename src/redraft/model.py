@@ -49,8 +49,13 @@ class RetrieveAndEdit:
         Returns at most `k` candidates per input, best first.
         """
         fields = [as_input(x) for x in inputs]
-        count = self.editor.wants(k)
-        prototypes = self.retriever.retrieve(fields, count, exclude=exclude, where=where)
+        prototypes = self.retriever.retrieve(
+            fields,
+            self.editor.wants(k),
+            exclude=exclude,
+            where=where,
+            distinct=self.editor.distinct_outputs,
+        )
         return self.editor.edit(fields, prototypes, k)
 
     def sample(

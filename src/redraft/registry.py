@@ -25,6 +25,8 @@ RETRIEVERS = {
     "none": "redraft.retrieval.base:NoRetriever",
 }
 EDITORS = {
+    "choosing": "redraft.editing.choosing:ChoosingEditor",
+    "substitution": "redraft.editing.substitution:SubstitutionEditor",
     "verbatim": "redraft.editing.base:VerbatimEditor",
     "neural": "redraft.editing.neural:NeuralEditor",
 }

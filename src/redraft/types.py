@@ -33,6 +33,22 @@ def input_text(x: Input) -> str:
     return "\n".join(x.values())
 
 
+_FINAL_PUNCTUATION = " .?!;:,"
+
+
+def normal_input(x: Input) -> tuple[str, ...]:
+    """Return the fields of an input without case, extra white space and final punctuation."""
+    return tuple(
+        " ".join(text.casefold().split()).rstrip(_FINAL_PUNCTUATION) for text in x.values()
+    )
+
+
+def input_digest(x: Input) -> bytes:
+    """Return eight bytes that equal inputs share, as `normal_input` compares them."""
+    content = "\n".join(normal_input(x)).encode(errors="surrogatepass")
+    return hashlib.blake2b(content, digest_size=8).digest()
+
+
 class MetaError(PairsError):
     """Metadata cannot be stored as JSON; `field` names the offending field of a request."""
 
@@ -142,8 +158,9 @@ class Prototype:
         return {"distance": round(self.distance, 6), **self.example.to_json()}
 
 
-Origin = Literal["prototype", "input", "generated"]
-"""Copied from the prototype's output, copied from the input, or generated from the vocabulary."""
+Origin = Literal["prototype", "input", "mapped", "generated"]
+"""Copied from the prototype's output, copied from the input, mapped from the input as in other
+examples ("Poland" to `'PL'`), or generated from the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +181,8 @@ class Candidate:
 
     `log_prob` is log p(y | x); `confidence` is the calibrated probability of an exact match;
     `provenance` gives the origin of each token. Editors without a probability model leave all
-    three empty.
+    three empty. `invented` lists values of the output that come from nowhere: neither the input nor
+    the examples explain them. `is_familiar` is False if the input is like no example.
     """
 
     output: str
@@ -173,6 +191,8 @@ class Candidate:
     log_prob: float | None = None
     confidence: float | None = None
     provenance: tuple[TracedToken, ...] = ()
+    invented: tuple[str, ...] = ()
+    is_familiar: bool = True
 
     def diff(self) -> "Diff":
         """Compare the output with the prototype's output."""
@@ -182,11 +202,13 @@ class Candidate:
         return Diff.between(before, self.output)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the candidate as a JSON object, without the numbers that are None."""
+        """Return the candidate as a JSON object, without numbers that are None and empty marks."""
         numbers = {"score": self.score, "log_prob": self.log_prob, "confidence": self.confidence}
         return {
             "output": self.output,
             **{name: round(value, 6) for name, value in numbers.items() if value is not None},
+            **({"invented": list(self.invented)} if self.invented else {}),
+            **({} if self.is_familiar else {"unfamiliar": True}),
             "prototype": self.prototype.to_json() if self.prototype else None,
         }
 

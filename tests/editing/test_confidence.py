@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from redraft.editing.confidence import (
-    FEATURES,
-    PENALTY,
-    Confidence,
-    Curve,
-    features_of,
-    smoothed_targets,
-)
+from redraft.editing.confidence import FEATURES, Confidence, features_of
+from redraft.editing.logistic import PENALTY, Curve, smoothed_targets
 from redraft.errors import ModelError
 
 Rows = NDArray[np.float64]

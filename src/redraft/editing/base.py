@@ -19,6 +19,9 @@ class Editor(ABC):
 
     name: ClassVar[str]
 
+    distinct_outputs: ClassVar[bool] = True
+    """True if of several prototypes with one output only the nearest is of use."""
+
     @abstractmethod
     def wants(self, k: int) -> int:
         """Return the number of prototypes needed to predict `k` candidates."""

@@ -47,3 +47,12 @@ def is_exact(reference: str, output: str | None, language: Language) -> bool:
 def is_exact_paper(reference: str, output: str | None) -> bool:
     """Return True if both have the same tokens and newlines, ignoring quotes and indentation."""
     return output is not None and paper_tokens(reference) == paper_tokens(output)
+
+
+def is_same_output(output: str, reference: str) -> bool:
+    """Return True if two outputs differ at most in case, white space and a final semicolon."""
+    return _plain(output) == _plain(reference)
+
+
+def _plain(output: str) -> str:
+    return " ".join(output.casefold().split()).rstrip("; ")

@@ -1,7 +1,8 @@
 """The interface of retrievers, with filters, leave-one-out and removal of duplicates."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from redraft.index.neighbours import Neighbours
 from redraft.storage.artifact import Artifact
-from redraft.storage.examples import allowed, replaced
+from redraft.storage.examples import Examples, allowed, examples_of, replaced
 from redraft.types import Example, Input, Prototype
 
 INVERSE_TEMPERATURE = 10.0
@@ -74,10 +75,13 @@ class Retriever(ABC):
         exclude: Sequence[Example] | None = None,
         where: Mapping[str, Any] | None = None,
         without: Mapping[str, Any] | None = None,
+        distinct: bool = True,
         rng: np.random.Generator | None = None,
     ) -> list[list[Prototype]]:
-        """Return at most k prototypes for each input, nearest first, with different outputs.
+        """Return at most k prototypes for each input: those with the same input, then the nearest.
 
+        Equal inputs differ at most in case, white space and final punctuation; the newest comes
+        first. If `distinct`, all prototypes have different outputs.
         `exclude` holds one example per input for leave-one-out: no prototype has its output.
         `where` selects the examples whose meta has these values, `without` drops those whose meta
         has them. With `rng` the k prototypes are sampled without replacement from p_ret over the
@@ -85,7 +89,9 @@ class Retriever(ABC):
         """
         if rng is not None:
             pool = max(k, SAMPLING_POOL)
-            nearest = self.retrieve(inputs, pool, exclude=exclude, where=where, without=without)
+            nearest = self.retrieve(
+                inputs, pool, exclude=exclude, where=where, without=without, distinct=distinct
+            )
             return [draw(ranked, k, rng) for ranked in nearest]
         mask = allowed(self.examples, where, without)
         available = len(self.examples) if mask is None else int(mask.sum())
@@ -96,7 +102,8 @@ class Retriever(ABC):
             neighbours = self.search([inputs[i] for i in pending], pool, allowed=mask)
             for position, i in enumerate(pending):
                 excluded = exclude[i].y if exclude is not None else None
-                prototypes[i] = self._take(neighbours, position, k, excluded)
+                ranked = self._ranked(inputs[i], neighbours, position, mask)
+                prototypes[i] = _take(ranked, k, excluded=excluded, distinct=distinct)
             if pool >= available:
                 break
             pending = [i for i in pending if len(prototypes[i]) < k]
@@ -108,19 +115,40 @@ class Retriever(ABC):
         mask = allowed(self.examples, where, None)
         return [] if mask is None else np.flatnonzero(mask).tolist()
 
-    def _take(
-        self, neighbours: Neighbours, i: int, k: int, excluded: str | None
-    ) -> list[Prototype]:
-        """Return the first k prototypes of input `i` with different outputs, none `excluded`."""
-        by_output: dict[str, Prototype] = {}
+    @cached_property
+    def _stored(self) -> Examples:
+        return examples_of(self.examples)  # keeps the index of equal inputs
+
+    def _ranked(
+        self, x: Input, neighbours: Neighbours, i: int, mask: NDArray[np.bool_] | None
+    ) -> Iterator[Prototype]:
+        """Yield the examples with the same input, newest first, then the neighbours of input i."""
+        same = self._stored.with_input(x)
+        same = [row for row in reversed(same) if mask is None or mask[row]]
+        for row in same:
+            yield Prototype(self.examples[row], 0.0)
         for row, distance in zip(neighbours.rows[i], neighbours.distances[i], strict=True):
-            if len(by_output) == k or row < 0:
+            if row < 0:
                 break
-            example = self.examples[row]
-            if example.y not in by_output and example.y != excluded:
+            if row not in same:
                 log_weight = -self.inverse_temperature * float(distance)
-                by_output[example.y] = Prototype(example, float(distance), log_weight)
-        return list(by_output.values())
+                yield Prototype(self.examples[row], float(distance), log_weight)
+
+
+def _take(
+    ranked: Iterable[Prototype], k: int, *, excluded: str | None, distinct: bool
+) -> list[Prototype]:
+    """Return the first k prototypes whose output is not `excluded`; if `distinct`, one of each."""
+    taken: list[Prototype] = []
+    outputs: set[str] = set()
+    for prototype in ranked:
+        if len(taken) == k:
+            break
+        output = prototype.example.y
+        if output != excluded and not (distinct and output in outputs):
+            taken.append(prototype)
+            outputs.add(output)
+    return taken
 
 
 def draw(ranked: Sequence[Prototype], k: int, rng: np.random.Generator) -> list[Prototype]:

@@ -23,7 +23,7 @@ from redraft.errors import ModelError
 from redraft.storage.checks import check_ascending, check_starts, read_array
 from redraft.storage.examples import LINES, Examples, Rows, Values, examples_of, matches
 from redraft.storage.locking import DirectoryOwner, is_abandoned
-from redraft.types import Example
+from redraft.types import Example, Input, input_digest, normal_input
 
 IN_MEMORY_LIMIT = 100_000
 """From this many examples on they go to disk; below half of it they move back into memory."""
@@ -32,6 +32,10 @@ CHUNK = 4_096
 """Examples in memory at once when all are read."""
 
 OFFSETS, IDENTITIES = "offsets.npy", "identities.npy"
+_IDENTITY = 16
+_DIGESTS = _IDENTITY + 8
+"""Bytes of an example's identity, and of it with the digest of its input."""
+
 _SCRATCH = ".scratch-"
 _OWNED: dict[Path, DirectoryOwner] = {}
 """The temporary folders of this process; other processes delete those of dead ones."""
@@ -50,7 +54,7 @@ class ExampleFile:
     def __init__(self, lines: Path, offsets: Path, identities: Path) -> None:
         self.path = lines
         self.offsets: Rows = read_array(offsets, np.int64, (None,))
-        self.identities = read_array(identities, np.uint8, (None, 16))
+        self.identities = read_array(identities, np.uint8, (None, _DIGESTS))
         try:
             self._descriptor = os.open(lines, os.O_RDONLY)
         except OSError as error:
@@ -143,20 +147,29 @@ class DiskExamples(Examples):
     def identities(self) -> Iterator[str]:
         """Yield the identity of each example without reading the examples."""
         for start in range(0, len(self), CHUNK):
-            for digest in self.file.identities[self.rows[start : start + CHUNK]]:
+            for digest in self.file.identities[self.rows[start : start + CHUNK], :_IDENTITY]:
                 yield digest.tobytes().hex()
 
     def with_identity(self, identity: str) -> list[int]:
         """Return the rows with this identity; duplicates share one."""
         try:
-            digest = np.frombuffer(bytes.fromhex(identity), np.uint8)
+            return self._with_digest(bytes.fromhex(identity), slice(0, _IDENTITY))
         except ValueError:
             return []
-        if digest.shape != self.file.identities.shape[1:]:
+
+    def with_input(self, x: Input) -> list[int]:
+        """Return the rows whose input equals `x` up to case, white space and punctuation."""
+        rows = self._with_digest(input_digest(x), slice(_IDENTITY, _DIGESTS))
+        # equal digests of different inputs are possible
+        return [row for row in rows if normal_input(self[row].x) == normal_input(x)]
+
+    def _with_digest(self, digest: bytes, columns: slice) -> list[int]:
+        wanted = np.frombuffer(digest, np.uint8)
+        digests = self.file.identities[:, columns]
+        if wanted.shape != digests.shape[1:]:
             return []
-        same_first_byte = self.file.identities[:, 0] == digest[0]
-        candidates = np.flatnonzero(same_first_byte[self.rows])
-        is_same = (self.file.identities[self.rows[candidates]] == digest).all(axis=1)
+        candidates = np.flatnonzero((digests[:, 0] == wanted[0])[self.rows])
+        is_same = (digests[self.rows[candidates]] == wanted).all(axis=1)
         return [int(row) for row in candidates[is_same]]
 
     def take(self, rows: Sequence[int] | Rows) -> Sequence[Example]:
@@ -257,14 +270,15 @@ def _write(parts: Sequence[Iterable[Example]], folder: Path) -> None:
             offsets.append(offsets[-1] + len(line))
             identities += identity
     np.save(folder / OFFSETS, np.frombuffer(offsets, np.int64), allow_pickle=False)
-    digests = np.frombuffer(identities, np.uint8).reshape(-1, 16)
+    digests = np.frombuffer(identities, np.uint8).reshape(-1, _DIGESTS)
     np.save(folder / IDENTITIES, digests, allow_pickle=False)
 
 
 def _lines(examples: Iterable[Example]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the line and the identity of each example; those on disk are copied unparsed."""
+    """Yield the line and the digests of each example; those on disk are copied unparsed."""
     if not isinstance(examples, DiskExamples):
-        yield from ((example.to_line(), bytes.fromhex(example.identity)) for example in examples)
+        for example in examples:
+            yield example.to_line(), bytes.fromhex(example.identity) + input_digest(example.x)
         return
     file = examples.file
     for run in _runs(examples.rows):

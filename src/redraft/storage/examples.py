@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.types import Example
+from redraft.types import Example, Input, normal_input
 
 if TYPE_CHECKING:
     from redraft.index.base import Index
@@ -56,6 +56,17 @@ class Examples(Sequence[Example]):
         rows: dict[str, list[int]] = {}
         for row, identity in enumerate(self.identities):
             rows.setdefault(identity, []).append(row)
+        return rows
+
+    def with_input(self, x: Input) -> list[int]:
+        """Return the rows whose input equals `x` up to case, white space and punctuation."""
+        return self._rows_by_input.get(normal_input(x), [])
+
+    @cached_property
+    def _rows_by_input(self) -> dict[tuple[str, ...], list[int]]:
+        rows: dict[tuple[str, ...], list[int]] = {}
+        for row, example in enumerate(self):
+            rows.setdefault(normal_input(example.x), []).append(row)
         return rows
 
     def take(self, rows: Sequence[int] | Rows) -> Sequence[Example]:

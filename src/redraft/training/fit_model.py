@@ -20,10 +20,12 @@ from redraft.training.fit import (
     check_settings,
     log_many,
 )
+from redraft.training.fit_choosing import fit_choosing
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
 
 NEURAL_EDITOR = EDITORS["neural"]
+CHOOSING_EDITOR = EDITORS["choosing"]
 LEARNED_RETRIEVER = "redraft.retrieval.dense:LearnedRetriever"
 
 
@@ -84,6 +86,8 @@ def _fit_editor(parts: Split, retriever: Retriever, editor: Any, options: FitOpt
         from redraft.training.fit_neural import fit_editor
 
         return fit_editor(parts, retriever, options)
+    if reference_of(editor) == CHOOSING_EDITOR:
+        return fit_choosing(parts.train, retriever, options)
     if hasattr(editor, "fit"):
         return editor.fit(parts.train, retriever)  # type: ignore[no-any-return]
     return editor()  # type: ignore[no-any-return]
@@ -100,7 +104,8 @@ def _find(kind: str, part: Any) -> Any:
 
 def _check_editor(editor: Any) -> None:
     """Raise a ConfigError for an editor class that cannot be built."""
-    if not isinstance(editor, type) or _is_neural(editor) or hasattr(editor, "fit"):
+    is_ours = isinstance(editor, type) and reference_of(editor) in (NEURAL_EDITOR, CHOOSING_EDITOR)
+    if not isinstance(editor, type) or is_ours or hasattr(editor, "fit"):
         return
     try:
         inspect.signature(editor).bind()

@@ -1,0 +1,221 @@
+"""Proposals: the outputs that the editors make of the prototypes of one input, with features.
+
+Every prototype proposes its output as it is and with the values of x substituted; other editors
+add theirs. Equal outputs are merged, and the number of prototypes behind them is evidence.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redraft.editing.substitution import Edit, Query, provenance_of, substitute
+from redraft.editing.templates import Comparison, Template, TemplateModel
+from redraft.text.spans import Words, is_word, overlaps
+from redraft.types import Candidate, Input, Prototype, TracedToken
+
+_LEAST_DISTANCE = 1e-3
+
+VERBATIM, SUBSTITUTION = "verbatim", "substitution"
+
+FEATURES = (
+    "nearness",  # of the nearest prototype behind the output, relative to the nearest of all
+    "closeness",  # the same, absolute
+    "rank",
+    "cosine",  # of the templates of x and x'
+    "cosine_lead",
+    "cosine_rank",
+    "predicted",  # similarity to the output that the prototypes predict together
+    "predicted_lead",
+    "predicted_rank",
+    "missing",  # words of x that x' has not
+    "extra",
+    "unlike",  # both
+    "unchanged",  # a stored output as it is, though its prototype has values of its own
+    "stale",  # values of x' that stayed
+    "unused",  # values of x that the output leaves out
+    "evidence",
+    "slots",
+    "filled",
+    "votes",
+    "vote_share",
+    "vote_weight",
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A prototype behind a proposal, and how the proposal was made of it."""
+
+    row: int  # its rank among the prototypes
+    proposer: str
+    edit: Edit | None  # None: the stored output as it is
+
+
+@dataclass
+class Proposal:
+    """An output, and every source that proposes it."""
+
+    output: str
+    sources: list[Source] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """The proposals for one input."""
+
+    query: Query
+    prototypes: Sequence[Prototype]
+    templates: Sequence[Template]
+    comparison: Comparison
+    items: list[Proposal]
+
+    def candidate(self, proposal: Proposal) -> Candidate:
+        """Return the candidate of a proposal, with its best source as the prototype."""
+        comparison = self.comparison
+        best = max(
+            proposal.sources,
+            key=lambda source: (
+                comparison.cosine[source.row] + comparison.predicted[source.row],
+                -source.row,
+            ),
+        )
+        prototype = self.prototypes[best.row]
+        stored = prototype.example.y
+        provenance: tuple[TracedToken, ...] = (TracedToken(stored, "prototype"),)
+        if best.edit is not None:
+            provenance = provenance_of(best.edit, stored)
+        return Candidate(proposal.output, 0.0, prototype, provenance=provenance)
+
+    def first_of(self, proposer: str) -> int:
+        """Return the row of the proposal that an editor makes of the nearest prototype."""
+        rows = [
+            (source.proposer != proposer, row)
+            for row, item in enumerate(self.items)
+            for source in item.sources
+            if source.row == 0
+        ]
+        return min(rows)[1]
+
+    def invented(self, output: str, templates: TemplateModel) -> tuple[str, ...]:
+        """Return the values of an output that neither the input nor the prototypes explain."""
+        table, y = templates.table, Words.of(output)
+        explained = [
+            (target.start, target.end)
+            for slot in table.slots(self.query.words, y)
+            for target in slot.targets
+        ]
+        quoted = y.quoted()
+        return tuple(
+            dict.fromkeys(
+                y.words[i]
+                for i, word in enumerate(y.folded)
+                if (quoted[i] or table.is_value(word))
+                and is_word(word)
+                and word not in self.constants
+                and not any(overlaps((y.starts[i], y.ends[i]), span) for span in explained)
+            )
+        )
+
+    @cached_property
+    def constants(self) -> set[str]:
+        """The words that outputs of prototypes have for any input: those outside of slots."""
+        words: set[str] = set()
+        for template in self.templates:
+            y = template.source.y
+            spans = [
+                (target.start, target.end)
+                for slot in template.source.slots
+                for target in slot.targets
+            ]
+            words.update(
+                word
+                for word, start, end in zip(y.folded, y.starts, y.ends, strict=True)
+                if not any(overlaps((start, end), span) for span in spans)
+            )
+        return words
+
+
+def merge_key(output: str) -> str:
+    """Return an output without differences in white space and a final semicolon."""
+    return " ".join(output.split()).rstrip("; ")
+
+
+def propose(
+    x: Input,
+    prototypes: Sequence[Prototype],
+    templates: TemplateModel,
+) -> Proposals:
+    """Propose outputs for `x`."""
+    table = templates.table
+    query = Query.of(x, table)
+    read = [templates.template(prototype.example) for prototype in prototypes]
+    merged: dict[str, Proposal] = {}
+
+    def proposal(output: str) -> Proposal:
+        return merged.setdefault(merge_key(output), Proposal(output))
+
+    for row, template in enumerate(read):
+        edit = substitute(query, template.source, table)
+        proposal(edit.output).sources.append(Source(row, SUBSTITUTION, edit))
+        stored = template.source.y.text
+        if merge_key(stored) != merge_key(edit.output):
+            proposal(stored).sources.append(Source(row, VERBATIM, None))
+    items = list(merged.values())
+    return Proposals(query, prototypes, read, templates.compare(query, read), items)
+
+
+def features_of(proposals: Proposals) -> NDArray[np.float64]:
+    """Return the features (N, F) of all proposals, in the order of `FEATURES`."""
+    comparison = proposals.comparison
+    distances = np.array([prototype.distance for prototype in proposals.prototypes])
+    closeness = -np.log(distances.clip(_LEAST_DISTANCE))
+    nearness = np.exp(closeness - closeness.max(initial=-np.inf))
+    cosine_rank, predicted_rank = _ranks(comparison.cosine), _ranks(comparison.predicted)
+    best_cosine = comparison.cosine.max(initial=0.0)
+    best_predicted = comparison.predicted.max(initial=0.0)
+    total = sum(len({source.row for source in item.sources}) for item in proposals.items) or 1
+    mentions = len(proposals.query.longest_mentions)
+    rows = []
+    for item in proposals.items:
+        behind = sorted({source.row for source in item.sources})
+        edits = [source.edit for source in item.sources if source.edit is not None]
+        cosine = comparison.cosine[behind].max()
+        predicted = comparison.predicted[behind].max()
+        slots = max((edit.slots for edit in edits), default=0)
+        stale = min((len(edit.stale) for edit in edits), default=mentions)
+        rows.append(
+            [
+                nearness[behind].max(),
+                closeness[behind].max(),
+                1 / (1 + behind[0]),
+                cosine,
+                cosine - best_cosine,
+                1 / (1 + cosine_rank[behind].min()),
+                predicted,
+                predicted - best_predicted,
+                1 / (1 + predicted_rank[behind].min()),
+                comparison.missing[behind].min(),
+                comparison.extra[behind].min(),
+                (comparison.missing + comparison.extra)[behind].min(),
+                not edits,
+                stale,
+                min((edit.unused for edit in edits), default=mentions),
+                max((edit.evidence for edit in edits), default=0.0),
+                slots,
+                slots - stale if edits else 0,
+                math.log1p(len(behind)),
+                len(behind) / total,
+                comparison.cosine[behind].sum(),
+            ]
+        )
+    return np.array(rows, np.float64).reshape(len(rows), len(FEATURES))
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    ranks = np.empty(len(values), np.int64)
+    ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
+    return ranks

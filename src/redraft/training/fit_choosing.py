@@ -1,0 +1,104 @@
+"""Fit the default editor: values, templates, and a chooser trained on held-out training pairs.
+
+Cross-fitting: each fold of the pairs is asked of an index and a table that do not have it, as new
+questions will be. Needs no torch, and seconds.
+"""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from redraft.editing.chooser import Chooser, Question
+from redraft.editing.choosing import ChoosingEditor, Ranking, stored_candidates
+from redraft.editing.proposals import FEATURES, SUBSTITUTION, VERBATIM
+from redraft.editing.templates import TemplateModel
+from redraft.editing.value_table import ValueTable
+from redraft.metrics.exact_match import is_same_output
+from redraft.retrieval.base import Retriever
+from redraft.training.fit import DEV_MIN, FitOptions
+from redraft.types import Example
+
+FOLDS = 10
+MAX_QUESTIONS = 480
+"""Held-out training pairs that the chooser is fitted on, a fold of them at a time."""
+
+MAX_EXAMPLES = 20_000
+"""Of more examples, an even sample is used to fit the chooser."""
+
+MAX_COUNTED = 4_000
+"""Examples whose n-grams are counted."""
+
+
+def fit_choosing(
+    examples: Sequence[Example], retriever: Retriever, options: FitOptions
+) -> ChoosingEditor:
+    """Fit the editor on the examples of `retriever`."""
+    editor = _untrained(examples)
+    asked = examples
+    if len(examples) > MAX_EXAMPLES:
+        asked = _even_sample(examples, MAX_EXAMPLES)
+        retriever = retriever.with_examples(asked)
+    if len(asked) < DEV_MIN:
+        options.tell(f"editor: no confidence, since {len(asked)} pairs are too few to hold any out")
+        return editor
+    questions, firsts = _held_out(editor, asked, retriever)
+    if not questions:
+        options.tell("editor: no confidence, since every input is stored several times")
+        return editor
+    chooser = Chooser.fit(questions, features=FEATURES, firsts=firsts)
+    options.tell(_summary(chooser, len(questions)))
+    return ChoosingEditor(editor.templates, chooser)
+
+
+def _untrained(examples: Sequence[Example]) -> ChoosingEditor:
+    table = ValueTable.learn(examples)
+    return ChoosingEditor(TemplateModel.learn(_even_sample(examples, MAX_COUNTED), table))
+
+
+def _held_out(
+    editor: ChoosingEditor, examples: Sequence[Example], retriever: Retriever
+) -> tuple[list[Question], dict[str, Sequence[int]]]:
+    """Ask training pairs of an index and a table without them.
+
+    Inputs that are stored elsewhere too are left out: they need no chooser.
+    """
+    rows = list(range(len(examples)))
+    random.Random(0).shuffle(rows)
+    rows = rows[:MAX_QUESTIONS]
+    questions: list[Question] = []
+    firsts: dict[str, list[int]] = {VERBATIM: [], SUBSTITUTION: []}
+    for fold in range(FOLDS):
+        asked = [examples[row] for row in rows[fold::FOLDS]]
+        without = retriever.remove(sorted(rows[fold::FOLDS]))
+        prototypes = without.retrieve(
+            [example.x for example in asked], editor.wants(1), distinct=editor.distinct_outputs
+        )
+        with editor.templates.table.without(asked):
+            for example, retrieved in zip(asked, prototypes, strict=True):
+                if not retrieved or stored_candidates(example.x, retrieved):
+                    continue
+                ranking = editor.rank(example.x, retrieved)
+                questions.append(question_of(ranking, example.y))
+                for name, firsts_of in firsts.items():
+                    firsts_of.append(ranking.proposals.first_of(name))
+    return questions, dict(firsts)
+
+
+def question_of(ranking: Ranking, y: str) -> Question:
+    """Return the features of a ranking with the verdicts on its outputs."""
+    is_right = [is_same_output(item.output, y) for item in ranking.proposals.items]
+    return Question(ranking.features, ranking.context, np.array(is_right))
+
+
+def _even_sample(examples: Sequence[Example], count: int) -> Sequence[Example]:
+    step = max(1, -(-len(examples) // count))
+    return examples if step == 1 else [examples[row] for row in range(0, len(examples), step)]
+
+
+def _summary(chooser: Chooser, count: int) -> str:
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in chooser.accuracy.items())
+    line = f"editor: right on {count} held-out pairs: {shares}"
+    if chooser.preferred is not None:
+        line += f"; {chooser.preferred} is used, since the chooser is behind it"
+    return line
