@@ -15,6 +15,7 @@ import pytest
 
 from redraft.data.pairs import write_pairs
 from redraft.types import Example
+from tests.hostile import models
 
 OPTIONAL = ("torch", "faiss", "safetensors", "plotly")
 
@@ -180,3 +181,16 @@ def test_a_neural_part_ends_in_one_line_that_says_what_to_install(
         ended.stderr.splitlines()[-1],
     )
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(("kind", "part"), [("lstm", "neural editor"), ("task", "task retriever")])
+@pytest.mark.parametrize("verb", ["info", "predict"])
+def test_a_saved_neural_part_is_not_called_damaged(
+    kind: str, part: str, verb: str, tmp_path: Path
+) -> None:
+    models.save(kind, tmp_path / "model")
+    ended = redraft(verb, "model", *(["greet Ada"] if verb == "predict" else []), cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith(f"error: the {part} needs ")
+    assert "pip install 'redraft[neural]'" in ended.stderr

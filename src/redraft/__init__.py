@@ -33,7 +33,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    # imported lazily: torch takes seconds, and Ctrl-C must work from the start of a command
+    # imported lazily: NumPy takes a while, and Ctrl-C must work from the start of a command
     if name not in _LAZY:
         raise AttributeError(f"module 'redraft' has no attribute {name!r}")
     import importlib
