@@ -33,19 +33,35 @@ def edited(x: str, *pairs: tuple[str, str]) -> str:
     [
         ("orders of Acme", ("orders of Dunder Mifflin", "c = 'Dunder Mifflin'"), "c = 'Acme'"),
         ("orders of Dunder Mifflin", ("orders of Acme", "c = 'Acme'"), "c = 'Dunder Mifflin'"),
-        ("unlock bob.x@acme.io", ("unlock carol@newco.org", "m='carol@newco.org'"), "m='bob.x@acme.io'"),
+        (
+            "unlock bob.x@acme.io",
+            ("unlock carol@newco.org", "m='carol@newco.org'"),
+            "m='bob.x@acme.io'",
+        ),
         ("since 12 May 2023", ("since 3 July 2024", "d >= '2024-07-03'"), "d >= '2023-05-12'"),
         ("total of 2,345", ("total of 1,000", "id = 1000"), "id = 2345"),
         ("the five best", ("the twenty best", "limit 20"), "limit 5"),
         ("get the order", ("get the user", "def get_user(): ..."), "def get_order(): ..."),
         ("card for an order", ("card for a user", "class UserCard: ..."), "class OrderCard: ..."),
-        ("all companies", ("all users", "for user in users: f(user)"), "for company in companies: f(company)"),
+        (
+            "all companies",
+            ("all users", "for user in users: f(user)"),
+            "for company in companies: f(company)",
+        ),
         ("sum of a b", ("sum of cards", "sum(cards)"), "sum(a_b)"),
-        ("from Rome to Oslo", ("from Paris to Berlin", "f('Paris', 'Berlin', 'Paris')"), "f('Rome', 'Oslo', 'Rome')"),
-        ("go to Oslo from Rome", ("go from Paris to Berlin", "f('Paris', 'Berlin')"), "f('Rome', 'Oslo')"),
+        (
+            "from Rome to Oslo",
+            ("from Paris to Berlin", "f('Paris', 'Berlin', 'Paris')"),
+            "f('Rome', 'Oslo', 'Rome')",
+        ),
+        (
+            "go to Oslo from Rome",
+            ("go from Paris to Berlin", "f('Paris', 'Berlin')"),
+            "f('Rome', 'Oslo')",
+        ),
         ("how many cities in TEXAS", ("how many cities in ohio", "s = 'ohio'"), "s = 'TEXAS'"),
     ],
-)  # fmt: skip
+)
 def test_a_span_that_differs_is_carried_over(x: str, pair: tuple[str, str], y: str) -> None:
     assert edited(x, pair) == y
 

@@ -34,7 +34,8 @@ UNFAMILIAR_CONFIDENCE = 0.01
 """Nor any output for an input that is like no example."""
 
 CONTEXT = ("familiarity", "certainty", "predicted")
-"""Features of an input: its most similar prototype, and how well the prototypes agree."""
+"""Features of an input: the similarity of its nearest prototype times the share of its words that
+are known, how well the prototypes agree, and the output that they agree on best."""
 
 TABLE, TEMPLATES, CHOOSER, CONFIDENCE = (
     "values.json",
@@ -57,7 +58,7 @@ class Ranking:
         comparison = self.proposals.comparison
         return np.array(
             [
-                comparison.cosine.max(initial=0.0),
+                comparison.cosine.max(initial=0.0) * self.proposals.known_share,
                 comparison.certainty,
                 comparison.predicted.max(initial=0.0),
             ]
@@ -155,7 +156,7 @@ class ChoosingEditor(Editor):
         proposals = ranking.proposals
         candidate = proposals.candidate(proposals.items[row])
         invented = proposals.invented(candidate.output, self.templates)
-        is_familiar = self.chooser is None or ranking.context[0] >= self.chooser.floor
+        is_familiar = self.chooser is None or bool(ranking.context[0] >= self.chooser.floor)
         if confidence is not None:
             if invented:
                 confidence = min(confidence, INVENTED_CONFIDENCE)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from redraft.editing.substitution import Edit, Query, provenance_of, substitute
 from redraft.editing.templates import Comparison, Template, TemplateModel
-from redraft.text.spans import Words, is_word, overlaps
+from redraft.editing.value_table import ValueTable
+from redraft.text.spans import Words, is_number, is_word, overlaps
 from redraft.types import Candidate, Input, Prototype, TracedToken
 
 _LEAST_DISTANCE = 1e-3
@@ -72,6 +73,7 @@ class Proposals:
     templates: Sequence[Template]
     comparison: Comparison
     items: list[Proposal]
+    known_share: float  # of the words of the input that the training inputs have
 
     def candidate(self, proposal: Proposal) -> Candidate:
         """Return the candidate of a proposal, with its best source as the prototype."""
@@ -165,7 +167,18 @@ def propose(
         if merge_key(stored) != merge_key(edit.output):
             proposal(stored).sources.append(Source(row, VERBATIM, None))
     items = list(merged.values())
-    return Proposals(query, prototypes, read, templates.compare(query, read), items)
+    comparison = templates.compare(query, read)
+    return Proposals(query, prototypes, read, comparison, items, _known_share(query, table))
+
+
+def _known_share(query: Query, table: ValueTable) -> float:
+    """Return the share of an input's words that training inputs have; numbers do not count."""
+    known = [
+        table.in_inputs[word] > 0
+        for word in query.words.folded
+        if is_word(word) and not is_number(word)
+    ]
+    return sum(known) / len(known) if known else 0.0
 
 
 def features_of(proposals: Proposals) -> NDArray[np.float64]:

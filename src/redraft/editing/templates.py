@@ -33,6 +33,9 @@ RIDGE = 1.0
 UNKNOWN, VALUE = "<?>", "<value>"
 """An unknown value of an input, and any value of an output."""
 
+FINAL = frozenset(".?!;:,")
+"""Punctuation that is dropped at the end of an input."""
+
 MIN_COUNT = 2
 """Rarer n-grams are not stored; they have the highest inverse document frequency anyway."""
 
@@ -106,6 +109,8 @@ def _masked(words: Words, names: dict[Span, str]) -> list[str]:
         i_end, word = ends.get(i, (i + 1, words.folded[i]))
         masked.append(word)
         i = i_end
+    while masked and masked[-1] in FINAL:
+        masked.pop()  # a question is the same with and without its mark
     return masked
 
 
