@@ -1,15 +1,30 @@
-"""Training at the paper's size: tokens a second, beside this machine's matrix product."""
+"""Training: the retriever beside the matrix product, the editor beside random batches."""
 
 import random
+import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import torch
 
 from benchmarks.measurement import Measurement, best_seconds
+from redraft.editing.neural import NeuralEditor
+from redraft.mining.installed import standard_library
+from redraft.mining.python_functions import mine
 from redraft.models.autoencoder import NoisyAutoencoder
 from redraft.models.batch import Sequences
 from redraft.models.config import AutoencoderConfig
-from redraft.training.bucketing import bucket
+from redraft.retrieval.bm25 import Bm25Retriever
+from redraft.text.bucketing import bucket, padded_size
+from redraft.text.edit_encoder import EditEncoder
+from redraft.training.editor_config import count_projects, default_config
+from redraft.training.editor_task import EditorTask
+from redraft.training.fit_neural import prototype_source
+from redraft.training.trainer import StepLoss
+from redraft.types import Example
+
+FUNCTIONS, TIMED = 1_000, 24
+"""Functions of the standard library, and timed batches of each kind."""
 
 BATCH, STEPS = 16, 1_000
 VOCABULARY = 1_000
@@ -42,23 +57,22 @@ def products(config: AutoencoderConfig, tokens: int, field_tokens: Sequence[int]
 
 
 def run() -> Iterator[Measurement]:
+    """Measure the training of the retriever, then the batches of the editor."""
+    yield from retriever()
+    yield from editor()
+
+
+def retriever() -> Iterator[Measurement]:
     """One step, and the same multiply-adds as bare products: forward once, backward twice."""
     config = AutoencoderConfig(bag_of_words=False)
     torch.manual_seed(0)
     network = NoisyAutoencoder(VOCABULARY, len(FIELDS), config)
     optimiser = torch.optim.Adam(network.parameters())
     examples = rows(33 * BATCH)
-    lengths = [(len(target), sum(map(len, fields))) for target, fields in examples]
+    lengths = [(len(target), *map(len, fields)) for target, fields in examples]
     batches = bucket(lengths, BATCH, seed=0)
-    widest = [
-        [max(len(examples[row][1][at]) for row in batch) for at in range(len(FIELDS))]
-        for batch in batches
-    ]
-    padded = sum(
-        BATCH * (max(len(examples[row][0]) for row in batch) + sum(wide))
-        for batch, wide in zip(batches, widest, strict=True)
-    )
-    real = sum(sum(pair) for pair in lengths)
+    padded = sum(padded_size([lengths[row] for row in batch]) for batch in batches)
+    real = sum(map(sum, lengths))
     batch = sorted(batches, key=lambda each: len(examples[each[0]][0]))[len(batches) // 2]
     fields = [Sequences.pad([examples[row][1][at] for row in batch]) for at in range(len(FIELDS))]
     target = Sequences.pad([examples[row][0] for row in batch])
@@ -87,3 +101,65 @@ def run() -> Iterator[Measurement]:
     minutes = STEPS * seconds["step"] / 60
     yield Measurement(f"{STEPS:,} such steps of {BATCH}", minutes, "minutes")
     yield Measurement("padding in buckets", 100 * (1 - real / padded), "%")
+
+
+def functions() -> list[Example]:
+    """Return the first documented functions of the standard library."""
+    mined = (mine(source) for source in standard_library())
+    found = (example for examples in mined if isinstance(examples, list) for example in examples)
+    return list(islice(found, FUNCTIONS))
+
+
+def editor_task(examples: Sequence[Example]) -> EditorTask:
+    """Return the training of an editor of default size on prototypes from BM25."""
+    config = default_config(len(examples), projects=count_projects(examples))
+    encoding = EditEncoder.learn(examples, config.encoding, project=config.prototypes.project)
+    torch.manual_seed(0)
+    editor = NeuralEditor.build(encoding, config.network, config.decoding)
+    prototypes = prototype_source(Bm25Retriever.build(examples), examples, config)
+    return EditorTask(editor, examples, prototypes, config.augmentation, validate=lambda _: {})
+
+
+def padded_together(task: EditorTask, rows: Sequence[int], generator: torch.Generator) -> StepLoss:
+    """Return the loss of a batch that is padded as a whole."""
+    encoded = [task.rows[row] for row in rows]
+    lengths = [task.lengths(row) for row in encoded]
+    batch, count = task.editor.batch(encoded), sum(len(row.target) - 1 for row in encoded)
+    loss = -task.network.log_likelihoods(batch, generator=generator).sum() / count
+    tokens = sum(map(sum, lengths))
+    return StepLoss(loss, {}, count, tokens, padded_size(lengths) - tokens)
+
+
+def editor() -> Iterator[Measurement]:
+    """Measure speed and padding of an epoch in buckets, beside the same epoch in random batches."""
+    task = editor_task(functions())
+    optimiser = torch.optim.Adam(task.network.parameters())
+    generator = torch.Generator().manual_seed(0)
+    buckets = task.batches(BATCH, seed=0)
+    rows = random.Random(0).sample(range(len(task.rows)), len(task.rows))
+    shuffled = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]
+    kinds = ("buckets", "random batches")
+    seconds, tokens, padded = (dict.fromkeys(kinds, 0.0) for _ in range(3))
+    # taking turns: other load on the machine slows both kinds alike
+    for pair in islice(zip(buckets, shuffled, strict=True), TIMED):
+        for kind, batch in zip(kinds, pair, strict=True):
+            started = time.perf_counter()
+            optimiser.zero_grad()
+            if kind == "buckets":
+                result = task.step(batch, generator=generator)
+            else:
+                result = padded_together(task, batch, generator)
+            result.loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            seconds[kind] += time.perf_counter() - started
+            tokens[kind] += result.tokens
+            padded[kind] += result.padded
+    speeds = {kind: tokens[kind] / seconds[kind] for kind in kinds}
+    shares = {kind: padded[kind] / (tokens[kind] + padded[kind]) for kind in kinds}
+    threads, to = torch.get_num_threads(), "random batches"
+    for kind in kinds:
+        name = f"editor training, Python functions, {kind}, {threads} threads"
+        yield Measurement(name, speeds[kind], "tokens/s", speeds[kind] / speeds[to], to)
+    for kind in kinds:
+        name = f"padding, Python functions, {kind}"
+        yield Measurement(name, 100 * shares[kind], "%", shares[kind] / shares[to], to)

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -14,8 +15,11 @@ from redraft.config.toml import override
 from redraft.editing.decoding import DecodingConfig
 from redraft.editing.neural import NeuralEditor
 from redraft.errors import ModelError, TrainingInterrupted
+from redraft.models.batch import EditBatch
 from redraft.models.config import EditNetworkConfig
+from redraft.models.edit_network import EditState
 from redraft.retrieval.bow import BowRetriever
+from redraft.text.bucketing import split
 from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
 from redraft.training.augmentation import AugmentationConfig
 from redraft.training.editor_config import EditorConfig
@@ -26,6 +30,9 @@ from tests.greetings import NAMES, greeting, settings
 
 GREETINGS = [greeting(name) for name in NAMES]
 CONFIG = override(EditorConfig(), settings(12)["editor"], where="test")
+
+NO_NOISE = cast(torch.Generator, None)
+"""Without a generator there is no dropout."""
 
 
 class NextOne(PrototypeSource):
@@ -40,10 +47,15 @@ class NextOne(PrototypeSource):
 
 
 def task(
-    source: PrototypeSource, examples: Sequence[Example], *, prototypes: int = 1, **probs: float
+    source: PrototypeSource,
+    examples: Sequence[Example],
+    *,
+    prototypes: int = 1,
+    architecture: str = "transformer",
+    **probs: float,
 ) -> EditorTask:
     encoding = EditEncoder.learn(examples, EditEncoderConfig(prototypes=prototypes))
-    network = EditNetworkConfig(word_width=8, slot_width=4, width=8)
+    network = EditNetworkConfig(architecture=architecture, word_width=8, slot_width=4, width=8)
     editor = NeuralEditor.build(encoding, network, DecodingConfig())
     none = AugmentationConfig(identity=0.0, swap_numbers=0.0, mask_rare_words=0.0)
     return EditorTask(editor, examples, source, replace(none, **probs), validate=lambda _: {})
@@ -102,6 +114,53 @@ def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed() -> 
     assert editing.rows != rows
     assert editing.batches(8, seed=3) == batches
     assert editing.rows == rows
+
+
+def test_tasks_of_several_ranks_derive_the_same_batches_whatever_came_before() -> None:
+    first, second = (task(NextOne(GREETINGS), GREETINGS, identity=0.5) for _ in range(2))
+    second.batches(8, seed=1)
+    assert first.batches(8, seed=2) == second.batches(8, seed=2)
+    assert first.rows == second.rows
+    assert len(first.batches(8, seed=2)) == first.epoch_steps(8)
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "lstm"])
+def test_padding_is_counted_where_the_network_computes(
+    architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = [
+        Example({"text": "go " * (1 + at % 3), "name": "it " * (1 + at % 5)}, "x, " * (3 * at + 1))
+        for at in range(12)
+    ]
+    editing = task(NextOne(examples), examples, architecture=architecture)
+    masks: list[torch.Tensor] = []
+    encode = editing.network.encode
+
+    def record(batch: EditBatch, *, generator: torch.Generator | None) -> EditState:
+        state = encode(batch, generator=generator)
+        masks.extend([state.sources.mask, batch.target.mask])
+        return state
+
+    monkeypatch.setattr(editing.network, "encode", record)
+    batch = editing.batches(12, seed=0)[0]
+    result = editing.step(batch, generator=torch.Generator().manual_seed(0))
+    assert result.tokens == sum(int(mask.sum()) for mask in masks)
+    assert result.padded == sum(int((~mask).sum()) for mask in masks) > 0
+    assert (len(masks) > 2) == (architecture == "transformer")
+
+
+def test_the_loss_of_a_batch_in_parts_is_that_of_the_whole() -> None:
+    examples = [Example({"text": "go " * (1 + at % 9)}, "x, " * (at + 1)) for at in range(24)]
+    editing = task(NextOne(examples), examples)
+    editing.network.eval()
+    for batch in editing.batches(12, seed=0):
+        assert len(split([editing.lengths(editing.rows[row]) for row in batch])) > 1
+        result = editing.step(batch, generator=NO_NOISE)
+        whole = editing.editor.batch([editing.rows[row] for row in batch])
+        total = editing.network.log_likelihoods(whole).sum()
+        count = int(whole.target.lengths.sum()) - len(batch)
+        assert result.token_count == count
+        assert result.loss.item() == pytest.approx(-total.item() / count, rel=1e-5)
 
 
 def test_a_masked_word_is_an_oov_wherever_it_occurs() -> None:

@@ -13,6 +13,7 @@ from redraft.editing.neural import NeuralEditor
 from redraft.models.edit_network import EditNetwork
 from redraft.storage.disk import pick
 from redraft.storage.examples import is_on_disk
+from redraft.text.bucketing import bucket, padded_size, split
 from redraft.text.edit_encoder import (
     LONGEST_OUTPUT,
     EditEncoder,
@@ -26,7 +27,6 @@ from redraft.training.augmentation import (
     swap_numbers,
     words_to_mask,
 )
-from redraft.training.bucketing import bucket
 from redraft.training.checkpoint import Checkpoint, fingerprint
 from redraft.training.editor_config import EditorConfig
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
@@ -74,7 +74,7 @@ class EditorTask(Task):
         self.rows: list[EncodedEdit] = []
 
     def batches(self, batch_size: int, *, seed: int) -> list[list[int]]:
-        """Draw new prototypes and return batches of similar output, input and prototype lengths."""
+        """Draw new prototypes and return batches of one or two groups of similar lengths."""
         rows = epoch_rows(self.examples, seed=seed)
         if len(rows) < len(self.examples):
             self.tokens.clear()
@@ -84,16 +84,24 @@ class EditorTask(Task):
             self._encode(example, prototypes, rng)
             for example, prototypes in zip(pick(self.examples, rows), drawn, strict=True)
         ]
-        fields = len(self.editor.encoding.fields)
-        lengths = [
-            (
-                len(row.target),
-                sum(map(len, row.sources[:fields])),
-                sum(map(len, row.sources[fields:])),
-            )
-            for row in self.rows
-        ]
-        return bucket(lengths, batch_size, seed=seed)
+        lengths = [self.lengths(row) for row in self.rows]
+        return bucket(lengths, batch_size, seed=seed, parts=2 if self._splits else 1)
+
+    @property
+    def _splits(self) -> bool:
+        """True if a batch is computed in parts: an LSTM takes as long for half of the rows."""
+        return self.network.encoder.packs
+
+    def lengths(self, row: EncodedEdit) -> list[int]:
+        """Return the lengths of the sequences that the network pads: the output and the sources.
+
+        Packed sources are two sequences: the fields of x, and the prototypes.
+        """
+        sources = list(map(len, row.sources))
+        if self.network.encoder.packs:
+            fields = len(self.editor.encoding.fields)
+            sources = [sum(sources[:fields]), sum(sources[fields:])]
+        return [len(row.target), *sources]
 
     def epoch_steps(self, batch_size: int) -> int:
         """Return the number of batches per epoch without retrieving prototypes."""
@@ -121,12 +129,19 @@ class EditorTask(Task):
 
     def step(self, rows: Sequence[int], *, generator: torch.Generator) -> StepLoss:
         """Return the negative log-likelihood per token."""
-        batch = self.editor.batch([self.rows[row] for row in rows])
-        token_count = int(batch.target.lengths.sum()) - len(rows)
-        loss = -self.network.log_likelihoods(batch, generator=generator).sum() / token_count
-        sequences = [*batch.sources, batch.target]
-        tokens = sum(int(sequence.lengths.sum()) for sequence in sequences)
-        padded = sum(sequence.ids.numel() for sequence in sequences) - tokens
+        encoded = [self.rows[row] for row in rows]
+        lengths = [self.lengths(row) for row in encoded]
+        parts = split(lengths) if self._splits else [list(range(len(rows)))]
+        likelihoods = [
+            self.network.log_likelihoods(
+                self.editor.batch([encoded[i] for i in part]), generator=generator
+            ).sum()
+            for part in parts
+        ]
+        token_count = sum(len(row.target) - 1 for row in encoded)
+        loss = -torch.stack(likelihoods).sum() / token_count
+        tokens = sum(map(sum, lengths))
+        padded = sum(padded_size([lengths[i] for i in part]) for part in parts) - tokens
         return StepLoss(loss, {"loss": loss.item()}, token_count, tokens, padded)
 
     def evaluate(self) -> dict[str, float]:

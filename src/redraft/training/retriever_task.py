@@ -11,8 +11,8 @@ from redraft.models.autoencoder import NoisyAutoencoder
 from redraft.models.batch import Sequences
 from redraft.retrieval.encoder import DenseEncoder, stack_fields
 from redraft.storage.disk import pick
+from redraft.text.bucketing import bucket, padded_size
 from redraft.text.token_encoder import TokenEncoder
-from redraft.training.bucketing import bucket
 from redraft.training.checkpoint import Checkpoint, fingerprint
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
 from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
@@ -65,11 +65,12 @@ class RetrieverTask(Task):
         rows = epoch_rows(self.examples, seed=seed)
         if rows != self.rows:
             self._encode(rows)
-        lengths = [
-            (len(target), sum(map(len, fields)))
-            for target, fields in zip(self.targets, self.fields, strict=True)
-        ]
+        lengths = [self._lengths(row) for row in range(len(self.targets))]
         return bucket(lengths, batch_size, seed=seed)
+
+    def _lengths(self, row: int) -> list[int]:
+        """Return the lengths of the sequences that are padded: the target and each field."""
+        return [len(self.targets[row]), *map(len, self.fields[row])]
 
     def _encode(self, rows: Sequence[int]) -> None:
         """Encode the inputs and targets of `rows` for an epoch."""
@@ -93,9 +94,9 @@ class RetrieverTask(Task):
         config = self.network.config
         mean = log_likelihood.detach().mean()
         bound = vmf.bound(mean, config.embedding_dim, concentration=config.concentration)
-        sequences = [*fields, target]
-        tokens = sum(int(sequence.lengths.sum()) for sequence in sequences)
-        padded = sum(sequence.ids.numel() for sequence in sequences) - tokens
+        lengths = [self._lengths(row) for row in rows]
+        tokens = sum(map(sum, lengths))
+        padded = padded_size(lengths) - tokens
         metrics = {"loss": loss.item(), "bound": bound.item()}
         return StepLoss(loss, metrics, token_count, tokens, padded)
 
