@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from redraft.editing.substitution import (
     Query,
-    Source,
+    SlottedExample,
     SubstitutionEditor,
     provenance_of,
     substitute,
@@ -89,7 +89,7 @@ def test_a_value_without_a_counterpart_stays_and_is_stale() -> None:
     table = ValueTable.learn(
         [Example({"text": "orders of Acme since 2020"}, "c = 'Acme', y = 2020")]
     )
-    source = Source.of(
+    source = SlottedExample.of(
         Example({"text": "orders of Acme since 2020"}, "c = 'Acme', y = 2020"), table
     )
     edit = substitute(Query.of({"text": "orders of Acme"}, table), source, table)
@@ -105,7 +105,7 @@ names = st.text("abcdefgh", min_size=3, max_size=8)
 def test_the_same_input_keeps_the_stored_output(verb: str, old: str, value: str) -> None:
     example = Example({"text": f"{verb} the {old} {value}"}, f'{verb}("{value}", {old})')
     table = ValueTable.learn([example])
-    edit = substitute(Query.of(example.x, table), Source.of(example, table), table)
+    edit = substitute(Query.of(example.x, table), SlottedExample.of(example, table), table)
     assert edit.output == example.y
     assert edit.replacements == ()
 
@@ -115,7 +115,7 @@ def test_provenance_spells_the_output(pairs: list[tuple[str, str]], name: str) -
     examples = [Example({"text": f"{a} of {b} 7"}, f"f('{b}',\n  {a}, 7)") for a, b in pairs]
     table = ValueTable.learn(examples)
     edit = substitute(
-        Query.of({"text": f"sum of {name} 12"}, table), Source.of(examples[0], table), table
+        Query.of({"text": f"sum of {name} 12"}, table), SlottedExample.of(examples[0], table), table
     )
     provenance = provenance_of(edit, examples[0].y)
     assert "".join(token.text for token in provenance) == edit.output

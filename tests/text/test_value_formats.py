@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.text.spans import Words
+from redraft.text.spans import WordSpans
 from redraft.text.value_formats import canonical, form_of, forms, in_code, plural, rewrite, singular
 
 nouns = st.text("bcdfglmnprtv", min_size=3, max_size=8)
@@ -63,7 +63,7 @@ def test_equal_forms_are_copied(old: str, new: str) -> None:
     ],
 )
 def test_the_source_of_another_form_is_found(text: str, word: str, source: str) -> None:
-    words = Words.of(text)
+    words = WordSpans.of(text)
     assert words.slice(forms(words)[form_of(word)]) == source
 
 

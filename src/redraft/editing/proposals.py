@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from redraft.editing.substitution import Edit, Query, provenance_of, substitute
 from redraft.editing.templates import Comparison, Template, TemplateModel
 from redraft.editing.value_table import ValueTable
-from redraft.text.spans import Words, is_number, is_word, overlaps
+from redraft.text.spans import WordSpans, is_number, is_word, overlaps
 from redraft.types import Candidate, Input, Prototype, TracedToken
 
 _LEAST_DISTANCE = 1e-3
@@ -48,7 +48,7 @@ FEATURES = (
 
 
 @dataclass(frozen=True)
-class Source:
+class Support:
     """A prototype behind a proposal, and how the proposal was made of it."""
 
     row: int  # its rank among the prototypes
@@ -61,7 +61,7 @@ class Proposal:
     """An output, and every source that proposes it."""
 
     output: str
-    sources: list[Source] = field(default_factory=list)
+    sources: list[Support] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Proposals:
 
     def invented(self, output: str, templates: TemplateModel) -> tuple[str, ...]:
         """Return the values of an output that neither the input nor the prototypes explain."""
-        table, y = templates.table, Words.of(output)
+        table, y = templates.table, WordSpans.of(output)
         explained = [
             (target.start, target.end)
             for slot in table.slots(self.query.words, y)
@@ -162,10 +162,10 @@ def propose(
 
     for row, template in enumerate(read):
         edit = substitute(query, template.source, table)
-        proposal(edit.output).sources.append(Source(row, SUBSTITUTION, edit))
+        proposal(edit.output).sources.append(Support(row, SUBSTITUTION, edit))
         stored = template.source.y.text
         if merge_key(stored) != merge_key(edit.output):
-            proposal(stored).sources.append(Source(row, VERBATIM, None))
+            proposal(stored).sources.append(Support(row, VERBATIM, None))
     items = list(merged.values())
     comparison = templates.compare(query, read)
     return Proposals(query, prototypes, read, comparison, items, _known_share(query, table))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from redraft.text.spans import QUOTES, Span, Words, is_number, is_word
+from redraft.text.spans import QUOTES, Span, WordSpans, is_number, is_word
 from redraft.text.tokenizer import split_identifier
 from redraft.text.value_formats import form_of, forms
 
@@ -38,7 +38,7 @@ class Slot:
         return frozenset(target.context for target in self.targets)
 
 
-def contexts_of(output: Words) -> list[str]:
+def contexts_of(output: WordSpans) -> list[str]:
     """Return the context of each word of an output: the two words before it, or before its string.
 
     Values in a context are masked, since they vary.
@@ -64,7 +64,7 @@ def identifier_parts(word: str) -> list[str]:
     return parts if len(parts) > 1 and "".join(parts) == word else []
 
 
-def copied_slots(x: Words, y: Words, is_value: Callable[[str], bool]) -> list[Slot]:
+def copied_slots(x: WordSpans, y: WordSpans, is_value: Callable[[str], bool]) -> list[Slot]:
     """Return the slots of values that the output copies from the input, also in another form.
 
     `is_value` tells of a case-folded word outside of quotes whether it can be a value.
@@ -108,7 +108,7 @@ def copied_slots(x: Words, y: Words, is_value: Callable[[str], bool]) -> list[Sl
 
 
 def _longest_copy(
-    x: Words, y: Words, i: int, positions: Mapping[str, list[int]], quoted: list[bool]
+    x: WordSpans, y: WordSpans, i: int, positions: Mapping[str, list[int]], quoted: list[bool]
 ) -> Span | None:
     """Return the longest span of the input that stands at word `i` of the output."""
     best, longest = None, 0

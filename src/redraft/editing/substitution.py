@@ -18,7 +18,7 @@ from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.slots import Slot
 from redraft.editing.value_table import ValueTable
 from redraft.storage.artifact import Artifact
-from redraft.text.spans import Span, Words, is_number, is_word, overlaps
+from redraft.text.spans import Span, WordSpans, is_number, is_word, overlaps
 from redraft.text.value_formats import in_code, rewrite
 from redraft.types import Candidate, Example, Input, Origin, Prototype, TracedToken, input_text
 
@@ -64,13 +64,13 @@ class Edit:
 class Query:
     """An input with the spans that may be values."""
 
-    words: Words
+    words: WordSpans
     mentions: Mapping[Span, Mapping[str, int]]
 
     @classmethod
     def of(cls, x: Input, table: ValueTable) -> "Query":
         """Find the mentions of values in `x`."""
-        words = Words.of(input_text(x))
+        words = WordSpans.of(input_text(x))
         return cls(words, table.mentions(words))
 
     @property
@@ -87,24 +87,24 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Source:
+class SlottedExample:
     """A prototype with its slots."""
 
-    x: Words
-    y: Words
+    x: WordSpans
+    y: WordSpans
     slots: tuple[Slot, ...]
 
     @classmethod
-    def of(cls, example: Example, table: ValueTable) -> "Source":
+    def of(cls, example: Example, table: ValueTable) -> "SlottedExample":
         """Find the slots of an example."""
-        x, y = Words.of(input_text(example.x)), Words.of(example.y)
+        x, y = WordSpans.of(input_text(example.x)), WordSpans.of(example.y)
         return cls(x, y, tuple(table.slots(x, y)))
 
 
 class _Alignment:
     """Matching blocks of x and x'."""
 
-    def __init__(self, x: Words, other: Words) -> None:
+    def __init__(self, x: WordSpans, other: WordSpans) -> None:
         self.x = x
         self.blocks = SequenceMatcher(None, x.folded, other.folded, autojunk=False).get_opcodes()
 
@@ -123,7 +123,7 @@ class _Alignment:
         return (low, high) if low < high <= low + MAX_WORDS else None
 
 
-def substitute(query: Query, source: Source, table: ValueTable) -> Edit:
+def substitute(query: Query, source: SlottedExample, table: ValueTable) -> Edit:
     """Edit the output of `source` into an output for `query`."""
     fills, evidence = _assign(query, source)
     replacements: list[Replacement] = []
@@ -149,7 +149,7 @@ def substitute(query: Query, source: Source, table: ValueTable) -> Edit:
     )
 
 
-def _assign(query: Query, source: Source) -> tuple[list[Span | None], list[float]]:
+def _assign(query: Query, source: SlottedExample) -> tuple[list[Span | None], list[float]]:
     """Choose for each slot the span of the input with most evidence; None keeps the value.
 
     Greedy, best evidence first; no word of the input fills two slots.
@@ -174,7 +174,9 @@ def _assign(query: Query, source: Source) -> tuple[list[Span | None], list[float
     return fills, evidence
 
 
-def _evidence(query: Query, span: Span, source: Source, slot: Slot, *, is_opposite: bool) -> float:
+def _evidence(
+    query: Query, span: Span, source: SlottedExample, slot: Slot, *, is_opposite: bool
+) -> float:
     """Return the evidence that a span of the input fills a slot."""
     x, other = query.words, source.x
     contexts = query.mentions.get(span)
@@ -198,21 +200,23 @@ def _evidence(query: Query, span: Span, source: Source, slot: Slot, *, is_opposi
     return weight
 
 
-def _has_shared_word(form: Sequence[str], other: Words, source: Span) -> bool:
+def _has_shared_word(form: Sequence[str], other: WordSpans, source: Span) -> bool:
     """Return True if a word of `form` stands in the prototype's input outside of a slot."""
     outside = {*other.folded[: source[0]], *other.folded[source[1] :]}
     return any(word in outside for word in form)
 
 
-def _before(words: Words, span: Span) -> str:
+def _before(words: WordSpans, span: Span) -> str:
     return words.folded[span[0] - 1] if span[0] else "\n"
 
 
-def _after(words: Words, span: Span) -> str:
+def _after(words: WordSpans, span: Span) -> str:
     return words.folded[span[1]] if span[1] < len(words) else "\n"
 
 
-def _fill(x: Words, span: Span, slot: Slot, source: Source, table: ValueTable) -> list[Replacement]:
+def _fill(
+    x: WordSpans, span: Span, slot: Slot, source: SlottedExample, table: ValueTable
+) -> list[Replacement]:
     """Write a span of the input into every target of a slot."""
     new, form = x.slice(span), x.fold(span)
     old_source = source.x.slice(slot.source)
@@ -255,7 +259,7 @@ def provenance_of(edit: Edit, output: str) -> tuple[TracedToken, ...]:
 
 def _tokens(piece: str) -> list[str]:
     """Cut a text into its words, each with the white space before it."""
-    words = Words.of(piece)
+    words = WordSpans.of(piece)
     ends = [end for word, end in zip(words.words, words.ends, strict=True) if word != "\n"]
     cuts = [0, *ends[:-1], len(piece)] if ends else [0, len(piece)]
     return [piece[start:end] for start, end in pairwise(cuts) if start < end]
@@ -296,7 +300,7 @@ class SubstitutionEditor(Editor):
         query = Query.of(x, self.table)
         candidates: dict[str, Candidate] = {}
         for prototype in prototypes:
-            edit = substitute(query, Source.of(prototype.example, self.table), self.table)
+            edit = substitute(query, SlottedExample.of(prototype.example, self.table), self.table)
             provenance = provenance_of(edit, prototype.example.y)
             candidate = Candidate(
                 edit.output, -prototype.distance, prototype, provenance=provenance

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.editing.slots import Slot
-from redraft.editing.substitution import Query, Source
+from redraft.editing.substitution import Query, SlottedExample
 from redraft.editing.value_table import ValueTable
 from redraft.storage.checks import damaged, read_json
-from redraft.text.spans import Span, Words, overlaps
+from redraft.text.spans import Span, WordSpans, overlaps
 from redraft.types import Example
 
 RIDGE = 1.0
@@ -49,7 +49,7 @@ Vector = dict[str, float]
 class Template:
     """A prototype with its values masked: the words of its input, and vectors of unit length."""
 
-    source: Source
+    source: SlottedExample
     words: tuple[str, ...]
     x: Vector
     y: Vector
@@ -78,7 +78,7 @@ def masked_query(query: Query) -> list[str]:
     return _masked(query.words, names)
 
 
-def masked_input(x: Words, slots: Sequence[Slot]) -> list[str]:
+def masked_input(x: WordSpans, slots: Sequence[Slot]) -> list[str]:
     """Return the words of a prototype's input; a slot is replaced by its context."""
     names: dict[Span, str] = {}
     for slot in slots:
@@ -87,7 +87,7 @@ def masked_input(x: Words, slots: Sequence[Slot]) -> list[str]:
     return _masked(x, names)
 
 
-def masked_output(y: Words, slots: Sequence[Slot]) -> list[str]:
+def masked_output(y: WordSpans, slots: Sequence[Slot]) -> list[str]:
     """Return the words of an output; the values of slots are masked."""
     starts = [target.start for slot in slots for target in slot.targets]
     ends = [target.end for slot in slots for target in slot.targets]
@@ -101,7 +101,7 @@ def masked_output(y: Words, slots: Sequence[Slot]) -> list[str]:
     return words
 
 
-def _masked(words: Words, names: dict[Span, str]) -> list[str]:
+def _masked(words: WordSpans, names: dict[Span, str]) -> list[str]:
     masked = []
     i = 0
     ends = {start: (end, name) for (start, end), name in names.items()}
@@ -134,7 +134,7 @@ class TemplateModel:
         """Count the n-grams of `examples`."""
         model = cls(table)
         for example in examples:
-            source = Source.of(example, table)
+            source = SlottedExample.of(example, table)
             model.count += 1
             model.inputs.update(set(ngrams(masked_input(source.x, source.slots))))
             model.outputs.update(set(ngrams(masked_output(source.y, source.slots))))
@@ -149,7 +149,7 @@ class TemplateModel:
         if key not in self._templates:
             if len(self._templates) >= CACHED:
                 self._templates.clear()
-            source = Source.of(example, self.table)
+            source = SlottedExample.of(example, self.table)
             words = masked_input(source.x, source.slots)
             self._templates[key] = Template(
                 source,
@@ -165,7 +165,7 @@ class TemplateModel:
 
     def output_vector(self, query: Query, output: str) -> Vector:
         """Return the vector of an output for a query, whatever made it."""
-        y = Words.of(output)
+        y = WordSpans.of(output)
         return self._vector(masked_output(y, self.table.slots(query.words, y)), self.outputs)
 
     def compare(self, query: Query, templates: Sequence[Template]) -> "Comparison":

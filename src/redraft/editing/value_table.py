@@ -17,7 +17,7 @@ from typing import Any
 
 from redraft.editing.slots import Slot, Target, contexts_of, copied_slots, identifier_parts
 from redraft.storage.checks import damaged, read_json
-from redraft.text.spans import Span, Words, is_number, is_word, overlaps
+from redraft.text.spans import Span, WordSpans, is_number, is_word, overlaps
 from redraft.types import Example, input_text
 
 Form = tuple[str, ...]
@@ -67,7 +67,9 @@ class ValueTable:
         """Count the values of `examples`."""
         step = max(1, -(-len(examples) // MAX_PAIRS))
         sample = [examples[row] for row in range(0, len(examples), step)]
-        pairs = [(Words.of(input_text(example.x)), Words.of(example.y)) for example in sample]
+        pairs = [
+            (WordSpans.of(input_text(example.x)), WordSpans.of(example.y)) for example in sample
+        ]
         table = cls()
         for x, y in pairs:
             table._count_words(x, y)
@@ -80,7 +82,7 @@ class ValueTable:
         table._learn_derived([x for x, _ in pairs], uncopied)
         return table
 
-    def _count_words(self, x: Words, y: Words, count: int = 1) -> None:
+    def _count_words(self, x: WordSpans, y: WordSpans, count: int = 1) -> None:
         outputs = set(y.folded)
         for word in set(y.words):
             outputs.update(part.casefold() for part in identifier_parts(word))
@@ -92,7 +94,9 @@ class ValueTable:
             for word in words:
                 counts[word] += count
 
-    def _count_pair(self, x: Words, y: Words, slots: Sequence[Slot], count: int = 1) -> None:
+    def _count_pair(
+        self, x: WordSpans, y: WordSpans, slots: Sequence[Slot], count: int = 1
+    ) -> None:
         for slot in slots:
             for target in slot.targets:
                 text = y.text[target.start : target.end]
@@ -123,7 +127,9 @@ class ValueTable:
 
         What was derived from several examples stays.
         """
-        pairs = [(Words.of(input_text(example.x)), Words.of(example.y)) for example in examples]
+        pairs = [
+            (WordSpans.of(input_text(example.x)), WordSpans.of(example.y)) for example in examples
+        ]
         slots = [copied_slots(x, y, self.is_value) for x, y in pairs]
         for count in (-1, 1):
             for (x, y), pair_slots in zip(pairs, slots, strict=True):
@@ -133,7 +139,7 @@ class ValueTable:
                 yield
 
     def _learn_derived(
-        self, inputs: Sequence[Words], uncopied: Mapping[tuple[str, str], list[int]]
+        self, inputs: Sequence[WordSpans], uncopied: Mapping[tuple[str, str], list[int]]
     ) -> None:
         """Map n-grams of inputs to values that the inputs do not have, such as "Poland" to `PL`."""
         ngrams = [set(_ngrams(x)) for x in inputs]
@@ -167,7 +173,7 @@ class ValueTable:
             return False
         return is_number(word) or (self.copied[word] + 1) / (self.in_outputs[word] + 1) >= COPIED
 
-    def slots(self, x: Words, y: Words) -> list[Slot]:
+    def slots(self, x: WordSpans, y: WordSpans) -> list[Slot]:
         """Return the slots of a pair: values copied from the input, and those derived from it."""
         slots = copied_slots(x, y, self.is_value)
         derived: dict[Span, list[Target]] = {}
@@ -178,7 +184,7 @@ class ValueTable:
         slots += [Slot(source, tuple(targets)) for source, targets in derived.items()]
         return sorted(slots, key=lambda slot: slot.source)
 
-    def _derived_from(self, x: Words, context: str, text: str) -> Span | None:
+    def _derived_from(self, x: WordSpans, context: str, text: str) -> Span | None:
         best, most = None, 0
         for length in range(min(LONGEST_DERIVED, len(x)), 0, -1):
             for start in range(len(x) - length + 1):
@@ -189,7 +195,7 @@ class ValueTable:
                     best, most = span, count
         return best
 
-    def mentions(self, x: Words) -> dict[Span, dict[str, int]]:
+    def mentions(self, x: WordSpans) -> dict[Span, dict[str, int]]:
         """Return the spans of an input that may be values, with the counts of their contexts.
 
         Known values have contexts; numbers, quoted strings and unknown words have none.
@@ -208,7 +214,7 @@ class ValueTable:
             spans.setdefault(span, {})
         return spans
 
-    def _unknown_runs(self, x: Words) -> Iterable[Span]:
+    def _unknown_runs(self, x: WordSpans) -> Iterable[Span]:
         """Yield the spans of successive words that no training input has."""
         start = 0
         while start < len(x):
@@ -254,7 +260,7 @@ class ValueTable:
             raise damaged(path, "not a table of values and counts") from error
 
 
-def _uncopied(y: Words, slots: Sequence[Slot]) -> list[Target]:
+def _uncopied(y: WordSpans, slots: Sequence[Slot]) -> list[Target]:
     """Return the quoted strings and numbers of an output outside of its slots."""
     contexts, quoted = contexts_of(y), y.quoted()
     covered = [(target.start, target.end) for slot in slots for target in slot.targets]
@@ -269,7 +275,7 @@ def _uncopied(y: Words, slots: Sequence[Slot]) -> list[Target]:
     ]
 
 
-def _ngrams(x: Words) -> Iterable[Form]:
+def _ngrams(x: WordSpans) -> Iterable[Form]:
     for length in range(1, LONGEST_DERIVED + 1):
         for start in range(len(x) - length + 1):
             if is_word(x.words[start]) and is_word(x.words[start + length - 1]):

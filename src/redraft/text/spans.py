@@ -1,4 +1,4 @@
-"""Words of a text with their offsets, and the spans of them that are values.
+"""WordSpans of a text with their offsets, and the spans of them that are values.
 
 Unlike the tokens of `tokenizer`, an e-mail address, a date such as 2024-07-03 and a number such as
 1,000 are one word each. White space is skipped, except for newlines, which separate the fields of
@@ -31,7 +31,7 @@ def is_number(word: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordSpans:
     """The words of a text: as written, case-folded, and where they start and end."""
 
     text: str
@@ -41,7 +41,7 @@ class Words:
     ends: tuple[int, ...]
 
     @classmethod
-    def of(cls, text: str) -> "Words":
+    def of(cls, text: str) -> "WordSpans":
         """Split `text` into words."""
         matches = list(_WORD.finditer(text))
         words = tuple(match.group() for match in matches)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 
-from redraft.text.spans import Span, Words, is_word
+from redraft.text.spans import Span, WordSpans, is_word
 from redraft.text.tokenizer import split_identifier
 
 MAX_JOINED = 6
@@ -64,7 +64,7 @@ def canonical(text: str) -> str | None:
     return _NUMBERS.get(text.casefold())
 
 
-def forms(words: Words) -> dict[str, Span]:
+def forms(words: WordSpans) -> dict[str, Span]:
     """Return spans of `words` by the other forms in which an output may write them."""
     spans: dict[str, Span] = {}
     for i, word in enumerate(words.folded):
@@ -114,7 +114,7 @@ def rewrite(old: str, source: str, new: str) -> str:
 def in_code(old: str, text: str) -> str:
     """Return a value as it can stand outside of quotes in the place of `old`.
 
-    Words are joined to one identifier in the style of `old`, and numbers lose their separators.
+    WordSpans are joined to one identifier in the style of `old`, and numbers lose their separators.
     """
     if _THOUSANDS.fullmatch(text):
         return text.replace(",", "")
@@ -188,7 +188,7 @@ def _parse_date(text: str) -> tuple[date, str] | None:
     return None
 
 
-def _dates(words: Words) -> Iterator[tuple[Span, date]]:
+def _dates(words: WordSpans) -> Iterator[tuple[Span, date]]:
     """Yield the spans of words that are dates, such as 3 July 2024."""
     for i, word in enumerate(words.folded):
         if word[0].isdigit() and len(word) >= 8 and (parsed := _parse_date(word)):
