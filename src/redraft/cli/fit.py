@@ -27,12 +27,21 @@ def command(
     editor: Annotated[
         str,
         typer.Option(
-            help="neural, which is learned; verbatim, the prototype unchanged; the name of an "
-            "installed one, or package.module:Class."
+            help="choosing: all editors propose, a chooser picks; substitution, which needs no "
+            "training; neural, the network alone; verbatim, the prototype unchanged; the name of "
+            "an installed one, or package.module:Class."
         ),
     ] = DEFAULT_EDITOR,
+    train: Annotated[
+        bool,
+        typer.Option(
+            "--train/--no-train",
+            help="Train a network as well, after the first model is saved; it is used only if it "
+            "helps on held-out pairs. Needs redraft[neural].",
+        ),
+    ] = True,
     budget: Annotated[
-        str, typer.Option(help="Train no longer than this, such as 90s, 10m or 1h.")
+        str, typer.Option(help="Take no longer than this, such as 90s, 10m or 1h.")
     ] = "",
     config: Annotated[
         Path | None,
@@ -48,11 +57,15 @@ def command(
     y_column: YColumn = "y",
     store: StoreOption = None,
 ) -> None:
-    """Fit a model on pairs and save it to a folder: first the retriever, then the editor.
+    """Fit a model on pairs and save it to a folder.
 
-    Sizes and steps depend on the number of pairs. They are logged before training begins, and a
-    TOML file changes them. A tenth of the pairs is held out of training, to choose the checkpoint
-    and to calibrate the confidence; then it joins the examples to retrieve from.
+    A first model that needs no training is saved after seconds: it retrieves similar examples,
+    substitutes what differs, and chooses with a calibrated confidence. Then a network is trained,
+    and replaces that model if it answers held-out pairs better. `--no-train` stops before it.
+
+    Sizes and steps depend on the number of pairs; a TOML file changes them. A tenth of the pairs is
+    held out of training, to choose the checkpoint and to judge the network; then it joins the
+    examples to retrieve from.
 
     Above 100,000 pairs the examples stay on disk, and each epoch draws a sample of them.
 
@@ -67,8 +80,9 @@ def command(
     With `--store` the examples and their vectors go to PostgreSQL, into a schema of this model
     alone, and the folder holds the weights. Give the same `--store` to the other commands.
 
-    Examples: `redraft fit pairs.jsonl -o model/ --budget 10m`,
-    `redraft fit pairs.jsonl -o model/ --retriever bm25 --editor verbatim`
+    Examples: `redraft fit pairs.jsonl -o model/ --no-train`,
+    `redraft fit pairs.jsonl -o model/ --budget 10m`,
+    `redraft fit pairs.jsonl -o model/ --retriever bow --editor verbatim`
     """
     from redraft.cli._progress import progress_reporter
     from redraft.config.toml import read_toml
@@ -97,6 +111,12 @@ def command(
         with speak.working(f"reading {pairs.name}"):
             read = read_numbered(pairs, options.columns(x_columns, y_column))
             examples = gather((example for _, example in read), run)
+
+        def save_first(first: "RetrieveAndEdit") -> None:
+            if train:
+                first.save(out, store=store)
+                speak.print_note(f"{out}: ready to use; training goes on (Ctrl-C keeps this model)")
+
         with speak.watched("training") as on_step:
             fit = FitOptions(
                 settings,
@@ -108,6 +128,8 @@ def command(
                 budget=limit,
                 tell=speak.print_note,
                 workers=workers,
+                train=train,
+                on_ready=save_first,
             )
             model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
         if workers.is_main:

@@ -18,7 +18,7 @@ from redraft.storage.reading import read_at_most
 Config = TypeVar("Config")
 
 DEFAULT_RETRIEVER = "bm25"
-DEFAULT_EDITOR = "neural"
+DEFAULT_EDITOR = "choosing"
 """The default parts, which did best on held-out examples."""
 
 

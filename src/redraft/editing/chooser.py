@@ -7,7 +7,7 @@ probabilities are calibrated on answers that it was not fitted on. Knows feature
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ class Chooser:
         questions: Sequence[Question],
         *,
         features: tuple[str, ...],
-        firsts: dict[str, Sequence[int]],
+        firsts: Mapping[str, Sequence[int]],
     ) -> "Chooser":
         """Fit on held-out questions; `firsts` has each proposer's first output by question, or -1.
 
@@ -206,12 +206,13 @@ def answer_features(
     probs: Matrix, row: int, context: NDArray[np.float64]
 ) -> tuple[float, float, float]:
     """Return `CONFIDENCE_FEATURES` of the answer in `row`."""
-    odds = _log_odds(float(probs[row]))
+    odds = log_odds(float(probs[row]))
     second = float(np.delete(probs, row).max(initial=0.0))
-    return odds, odds - _log_odds(second), float(context[0])
+    return odds, odds - log_odds(second), float(context[0])
 
 
-def _log_odds(probability: float) -> float:
+def log_odds(probability: float) -> float:
+    """Return the log-odds of a probability, clipped to finite numbers."""
     clipped = min(max(probability, 1e-6), 1 - 1e-6)
     return math.log(clipped / (1 - clipped))
 

@@ -5,21 +5,28 @@ outputs, substitutions and, if there is one, the neural editor propose. An input
 its stored output. Values that come from nowhere are marked, and lower the confidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from redraft.editing.base import Editor
 from redraft.editing.chooser import Chooser, answer_features
+from redraft.editing.combining import COMBINED_FEATURES, GENERATED, Pool, first_outputs, pool_of
+from redraft.editing.confidence import Confidence
 from redraft.editing.proposals import FEATURES, Proposals, features_of, propose
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.templates import TemplateModel
 from redraft.editing.value_table import ValueTable
 from redraft.storage.artifact import Artifact
+from redraft.storage.checks import damaged
 from redraft.types import Candidate, Input, Prototype, TracedToken, normal_input
+
+if TYPE_CHECKING:
+    from redraft.editing.neural import NeuralEditor
 
 PROTOTYPES = 30
 """Prototypes that propose outputs."""
@@ -37,12 +44,12 @@ CONTEXT = ("familiarity", "certainty", "predicted")
 """Features of an input: the similarity of its nearest prototype times the share of its words that
 are known, how well the prototypes agree, and the output that they agree on best."""
 
-TABLE, TEMPLATES, CHOOSER, CONFIDENCE = (
-    "values.json",
-    "templates.json",
-    "chooser.json",
-    "confidence.json",
-)
+TABLE, TEMPLATES = "values.json", "templates.json"
+CHOOSER, CONFIDENCE = "chooser.json", "confidence.json"
+COMBINED, COMBINED_CONFIDENCE = "combined.json", "combined_confidence.json"
+NEURAL = "neural"
+
+_TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -69,24 +76,39 @@ class ChoosingEditor(Editor):
     """Proposes the outputs of all prototypes, edited or not, and chooses among them.
 
     Without a chooser, for fewer pairs than can be held out, the outputs are ranked by how alike
-    their templates are, and have no confidence.
+    their templates are, and have no confidence. With a neural editor a second chooser, `combined`,
+    takes the first one's proposals and the network's.
     """
 
     name = "choosing"
     distinct_outputs = False
 
-    def __init__(self, templates: TemplateModel, chooser: Chooser | None = None) -> None:
+    def __init__(
+        self,
+        templates: TemplateModel,
+        chooser: Chooser | None = None,
+        *,
+        neural: "NeuralEditor | None" = None,
+        combined: Chooser | None = None,
+    ) -> None:
         self.templates = templates
         self.chooser = chooser
+        self.neural = neural
+        self.combined = combined
 
     @property
-    def confidence(self) -> "Chooser | None":
-        """The chooser, if it can tell a confidence."""
-        return self.chooser
+    def confidence(self) -> Confidence | None:
+        """The calibrated confidence of the answers; None without a chooser."""
+        chooser = self.combined or self.chooser
+        return chooser.confidence if chooser else None
+
+    def with_neural(self, neural: "NeuralEditor") -> "ChoosingEditor":
+        """Return an editor whose pools have the candidates of a network, before it is judged."""
+        return ChoosingEditor(self.templates, self.chooser, neural=neural)
 
     def wants(self, k: int) -> int:
         """Return the number of prototypes that propose."""
-        return max(PROTOTYPES, k)
+        return max(PROTOTYPES, k, self.neural.wants(k) if self.neural else 0)
 
     def edit(
         self,
@@ -97,65 +119,79 @@ class ChoosingEditor(Editor):
         generator: np.random.Generator | None = None,
     ) -> list[list[Candidate]]:
         """Return the candidates with the highest probability; sample them with a `generator`."""
-        return [
-            self._edit_one(x, retrieved, k, generator)
+        stored = [
+            [] if generator is not None else stored_candidates(x, retrieved)
             for x, retrieved in zip(inputs, prototypes, strict=True)
         ]
+        asked = [i for i, known in enumerate(stored) if len(known) < k and len(prototypes[i])]
+        generated: dict[int, list[Candidate]] = {}
+        if self.neural is not None and asked:
+            candidates = self.neural.edit(
+                [inputs[i] for i in asked],
+                [first_outputs(prototypes[i]) for i in asked],
+                GENERATED,
+            )
+            generated = dict(zip(asked, candidates, strict=True))
+        answers = stored
+        for i in asked:
+            chosen = self._chosen(inputs[i], prototypes[i], generated.get(i, []), generator)
+            outputs = {candidate.output for candidate in stored[i]}
+            answers[i] += [answer for answer in chosen if answer.output not in outputs]
+        return [candidates[:k] for candidates in answers]
 
     def rank(self, x: Input, prototypes: Sequence[Prototype]) -> Ranking:
         """Propose outputs for `x` and compute their features."""
         proposals = propose(x, prototypes, self.templates)
         return Ranking(proposals, features_of(proposals))
 
-    def _edit_one(
+    def pool(self, x: Input, ranking: Ranking, generated: Sequence[Candidate]) -> Pool:
+        """Join the best proposals and the candidates of the neural editor."""
+        assert self.chooser is not None
+        assert self.neural is not None
+        probs = self.chooser.weights.probabilities(ranking.features, ranking.context)
+        return pool_of(x, ranking.proposals, probs, generated, self.neural, self.templates)
+
+    def _chosen(
         self,
         x: Input,
         prototypes: Sequence[Prototype],
-        k: int,
+        generated: Sequence[Candidate],
         generator: np.random.Generator | None,
     ) -> list[Candidate]:
-        stored = stored_candidates(x, prototypes) if generator is None else []
-        if len(stored) >= k or not prototypes:
-            return stored[:k]
+        """Return the candidates for an input, best first."""
         ranking = self.rank(x, prototypes)
-        outputs = {candidate.output for candidate in stored}
-        chosen = [
-            candidate
-            for candidate in self._chosen(ranking, generator)
-            if candidate.output not in outputs
-        ]
-        return [*stored, *chosen][:k]
-
-    def _chosen(self, ranking: Ranking, generator: np.random.Generator | None) -> list[Candidate]:
-        """Return the candidates of a ranking, best first."""
-        proposals, chooser = ranking.proposals, self.chooser
-        if chooser is None:
-            column = FEATURES.index("predicted"), FEATURES.index("cosine"), FEATURES.index("stale")
-            scores = ranking.features[:, column] @ np.array([1.0, 1.0, -1.0])
-            order = np.argsort(-scores, kind="stable")
-            return [self._candidate(ranking, row, float(scores[row]), None) for row in order]
-        probs = chooser.weights.probabilities(ranking.features, ranking.context)
-        order = np.argsort(-probs, kind="stable")
-        if generator is not None:  # Gumbel top-k: a sample without replacement
-            noise = generator.gumbel(size=len(probs))
-            order = np.argsort(-(np.log(probs + 1e-12) + noise), kind="stable")
-        elif chooser.preferred is not None:
-            first = proposals.first_of(chooser.preferred)
-            order = np.array([first, *(row for row in order if row != first and row >= 0)])
-        features = [answer_features(probs, row, ranking.context) for row in order]
-        confidences = chooser.confidence.of(features)
-        return [
-            self._candidate(ranking, row, float(np.log(probs[row] + 1e-12)), float(confidence))
-            for row, confidence in zip(order, confidences, strict=True)
-        ]
-
-    def _candidate(
-        self, ranking: Ranking, row: int, score: float, confidence: float | None
-    ) -> Candidate:
-        """Return a proposal as a candidate, marked and with a bounded confidence."""
         proposals = ranking.proposals
-        candidate = proposals.candidate(proposals.items[row])
-        invented = proposals.invented(candidate.output, self.templates)
+        if self.chooser is None:
+            columns = [FEATURES.index(name) for name in ("predicted", "cosine", "stale")]
+            scores = ranking.features[:, columns] @ np.array([1.0, 1.0, -1.0])
+            order = np.argsort(-scores, kind="stable")
+            return [
+                self._marked(proposals.candidate(proposals.items[row]), ranking, scores[row], None)
+                for row in order
+            ]
+        if self.combined is not None:
+            pool = self.pool(x, ranking, generated)
+            candidates = [
+                proposals.candidate(proposal) if proposal is not None else candidate
+                for proposal, candidate in zip(pool.proposals, pool.generated, strict=True)
+            ]
+            first = int(pool.features[:, COMBINED_FEATURES.index("is_neural_first")].argmax())
+            answers = _answers(self.combined, pool.features, ranking.context, first, generator)
+        else:
+            first = proposals.first_of(self.chooser.preferred or "")
+            answers = _answers(self.chooser, ranking.features, ranking.context, first, generator)
+            candidates = [proposals.candidate(item) for item in proposals.items]
+        return [
+            self._marked(candidate, ranking, score, confidence)
+            for row, score, confidence in answers
+            if (candidate := candidates[row]) is not None
+        ]
+
+    def _marked(
+        self, candidate: Candidate, ranking: Ranking, score: float, confidence: float | None
+    ) -> Candidate:
+        """Return a candidate with its marks and a confidence that they bound."""
+        invented = ranking.proposals.invented(candidate.output, self.templates)
         is_familiar = self.chooser is None or bool(ranking.context[0] >= self.chooser.floor)
         if confidence is not None:
             if invented:
@@ -164,15 +200,17 @@ class ChoosingEditor(Editor):
                 confidence = min(confidence, UNFAMILIAR_CONFIDENCE)
         return replace(
             candidate,
-            score=score,
+            score=float(score),
             confidence=confidence,
             invented=invented,
             is_familiar=is_familiar,
         )
 
-    def start_session(self, x: Input, prototypes: Sequence[Prototype]) -> CompletionSession:  # noqa: ARG002
-        """Return a session that completes from the aligned prototypes."""
-        return VerbatimSession(prototypes)
+    def start_session(self, x: Input, prototypes: Sequence[Prototype]) -> CompletionSession:
+        """Return a session of the neural editor, or one that completes from the prototypes."""
+        if self.neural is not None:
+            return self.neural.start_session(x, first_outputs(prototypes))
+        return VerbatimSession(first_outputs(prototypes))
 
     def save(self, folder: Path) -> None:
         """Write the values, the counts of templates, and the chooser."""
@@ -180,6 +218,11 @@ class ChoosingEditor(Editor):
         self.templates.save(folder / TEMPLATES)
         if self.chooser is not None:
             self.chooser.save(folder / CHOOSER, folder / CONFIDENCE)
+        if self.neural is not None:
+            (folder / NEURAL).mkdir()
+            self.neural.save(folder / NEURAL)
+        if self.combined is not None:
+            self.combined.save(folder / COMBINED, folder / COMBINED_CONFIDENCE)
 
     @classmethod
     def load(cls, artifact: Artifact) -> "ChoosingEditor":
@@ -190,7 +233,38 @@ class ChoosingEditor(Editor):
         if CHOOSER in artifact.files:
             paths = artifact.path(CHOOSER), artifact.path(CONFIDENCE)
             chooser = Chooser.load(*paths, features=FEATURES, context=len(CONTEXT))
-        return cls(templates, chooser)
+        if COMBINED not in artifact.files:
+            return cls(templates, chooser)
+        from redraft.editing.neural import NeuralEditor
+
+        neural = NeuralEditor.load(artifact.part(NEURAL))
+        paths = artifact.path(COMBINED), artifact.path(COMBINED_CONFIDENCE)
+        combined = Chooser.load(*paths, features=COMBINED_FEATURES, context=len(CONTEXT))
+        if chooser is None:
+            raise damaged(artifact.path(COMBINED), f"it needs {CHOOSER}")
+        return cls(templates, chooser, neural=neural, combined=combined)
+
+
+def _answers(
+    chooser: Chooser,
+    features: NDArray[np.float64],
+    context: NDArray[np.float64],
+    first: int,
+    generator: np.random.Generator | None,
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the rows of all outputs, best first, with their log-probability and confidence.
+
+    `first` is the row of the proposer that the chooser prefers to itself, if it prefers one.
+    """
+    probs = chooser.weights.probabilities(features, context)
+    order = np.argsort(-probs, kind="stable")
+    if generator is not None:  # Gumbel top-k: a sample without replacement
+        order = np.argsort(-(np.log(probs + _TINY) + generator.gumbel(size=len(probs))))
+    elif chooser.preferred is not None:
+        order = np.array([first, *(row for row in order if row != first)])
+    confidences = chooser.confidence.of([answer_features(probs, row, context) for row in order])
+    for row, confidence in zip(order, confidences, strict=True):
+        yield int(row), float(np.log(probs[row] + _TINY)), float(confidence)
 
 
 def stored_candidates(x: Input, prototypes: Sequence[Prototype]) -> list[Candidate]:

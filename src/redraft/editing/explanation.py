@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 SearchResult = tuple[EditorInput, Sequence[Hypothesis]]
 
-_MIN_LOG_PROB = -100.0
+MIN_LOG_PROB = -100.0
+"""The lowest log-probability of a token."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def _attribute(
     batch = editor.batch(rows)
     log_probs = editor.network.origins(batch)  # (rows, T, 1+R)
     # clamped: a word that only the cache predicts must not outweigh all others
-    token_log_probs = log_probs.logsumexp(2).clamp(min=_MIN_LOG_PROB)
+    token_log_probs = log_probs.logsumexp(2).clamp(min=MIN_LOG_PROB)
     log_likelihoods = (token_log_probs * batch.target.mask[:, 1:]).sum(1).tolist()
     cache_log_probs, gates = _attribute_to_cache(editor, pairs)
     attributions, start = [], 0

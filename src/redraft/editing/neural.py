@@ -19,7 +19,7 @@ from redraft.editing.confidence import Confidence
 from redraft.editing.constraints import AnySyntax, Syntax, named_syntax
 from redraft.editing.decoding import DecodingConfig
 from redraft.editing.editor_input import EditorInput
-from redraft.editing.explanation import explain
+from redraft.editing.explanation import MIN_LOG_PROB, explain
 from redraft.editing.neural_session import RESERVED_OOVS, SUPPRESSED, NeuralSession, Words
 from redraft.editing.next_token import Mixture, MixtureState
 from redraft.editing.test_time_training import NEIGHBOURS, adapt, edit_examples
@@ -131,6 +131,24 @@ class NeuralEditor(Editor):
             for i, candidates in zip(rows, batch, strict=True):
                 answers[i] = candidates
         return answers
+
+    @torch.inference_mode()
+    def log_probs(
+        self, x: Input, prototypes: Sequence[Prototype], outputs: Sequence[str]
+    ) -> list[tuple[float, int]]:
+        """Return the log-probability of each output, by teacher forcing, and its tokens' number."""
+        tokenized = [self.encoding.tokenize_output(output) for output in outputs]
+        read = prototypes[: self.encoding.config.prototypes]
+        rows = [self.editor_input(x, read, tokens).edits[0] for tokens in tokenized]
+        scored: list[tuple[float, int]] = []
+        for start in range(0, len(rows), BATCH):
+            batch = self.batch(rows[start : start + BATCH])
+            mask = batch.target.mask[:, 1:]
+            # clamped: a word that can be neither generated nor copied has probability 0
+            log_probs = self.network.origins(batch).logsumexp(2).clamp(min=MIN_LOG_PROB)
+            totals = (log_probs * mask).sum(1).tolist()
+            scored += zip(totals, mask.sum(1).tolist(), strict=True)
+        return scored
 
     def editor_input(
         self,

@@ -43,6 +43,9 @@ class FitOptions:
     empty `dev` the last weights are kept. `budget` is in seconds, 0 for no limit. `tell` receives
     log lines. All `workers` get the trained weights, but only the main one a calibrated model.
     Errors about `settings` begin with `settings_file`.
+
+    Without `train` the default editor gets no neural part; `on_ready` receives the model before
+    that part is trained.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -55,6 +58,8 @@ class FitOptions:
     tell: Callable[[str], None] = lambda _: None
     workers: ProcessGroup = SINGLE_PROCESS
     settings_file: Path | None = None
+    train: bool = True
+    on_ready: Callable[[RetrieveAndEdit], None] = lambda _: None
 
     @property
     def source(self) -> str:

@@ -5,12 +5,16 @@ questions will be. Needs no torch, and seconds.
 """
 
 import random
+import time
 from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from redraft.editing.chooser import Chooser, Question
 from redraft.editing.choosing import ChoosingEditor, Ranking, stored_candidates
+from redraft.editing.combining import COMBINED_FEATURES, GENERATED, first_outputs
 from redraft.editing.proposals import FEATURES, SUBSTITUTION, VERBATIM
 from redraft.editing.templates import TemplateModel
 from redraft.editing.value_table import ValueTable
@@ -19,9 +23,18 @@ from redraft.retrieval.base import Retriever
 from redraft.training.fit import DEV_MIN, FitOptions
 from redraft.types import Example
 
+if TYPE_CHECKING:
+    from redraft.editing.neural import NeuralEditor
+
 FOLDS = 10
 MAX_QUESTIONS = 480
 """Held-out training pairs that the chooser is fitted on, a fold of them at a time."""
+
+UNTRAINED, NEURAL = "untrained", "neural"
+"""Names of the chooser without a network, and of the network's own first output."""
+
+BATCH = 16
+"""Dev examples that the network answers at once."""
 
 MAX_EXAMPLES = 20_000
 """Of more examples, an even sample is used to fit the chooser."""
@@ -51,6 +64,61 @@ def fit_choosing(
     return ChoosingEditor(editor.templates, chooser)
 
 
+def add_neural(
+    editor: ChoosingEditor,
+    neural: "NeuralEditor",
+    dev: Sequence[Example],
+    retriever: Retriever,
+    options: FitOptions,
+    *,
+    is_known: bool,
+    seconds: float,
+) -> ChoosingEditor:
+    """Combine the editor with a neural one, on dev examples that neither `retriever` nor it has.
+
+    `is_known` says whether the values of dev are in the editor's table. No more questions are asked
+    than `seconds` allow. Returns the editor without the network if that answers as well.
+    """
+    if editor.chooser is None or len(dev) < DEV_MIN:
+        options.tell("editor: the network is not used, since there are too few pairs to judge it")
+        return editor
+    both = editor.with_neural(neural)
+    table = editor.templates.table
+    started = time.monotonic()
+    questions: list[Question] = []
+    firsts: dict[str, list[int]] = {UNTRAINED: [], NEURAL: []}
+    prototypes = retriever.retrieve(
+        [example.x for example in dev], both.wants(1), distinct=both.distinct_outputs
+    )
+    with table.without(dev) if is_known else nullcontext():
+        for start in range(0, len(dev), BATCH):
+            if time.monotonic() - started > seconds and len(questions) >= DEV_MIN:
+                break
+            batch = dev[start : start + BATCH]
+            retrieved = prototypes[start : start + BATCH]
+            generated = neural.edit(
+                [example.x for example in batch], [first_outputs(r) for r in retrieved], GENERATED
+            )
+            for example, near, candidates in zip(batch, retrieved, generated, strict=True):
+                if not near or stored_candidates(example.x, near):
+                    continue
+                ranking = both.rank(example.x, near)
+                pool = both.pool(example.x, ranking, candidates)
+                is_right = [is_same_output(output, example.y) for output in pool.outputs]
+                questions.append(Question(pool.features, ranking.context, np.array(is_right)))
+                column = COMBINED_FEATURES.index("is_neural_first")
+                firsts[UNTRAINED].append(0)
+                firsts[NEURAL].append(int(pool.features[:, column].argmax()) if candidates else -1)
+    if len(questions) < DEV_MIN:
+        options.tell("editor: the network is not used, since there are too few pairs to judge it")
+        return editor
+    combined = Chooser.fit(questions, features=COMBINED_FEATURES, firsts=firsts)
+    options.tell(_summary(combined, len(questions)))
+    if combined.preferred == UNTRAINED:
+        return editor
+    return ChoosingEditor(editor.templates, editor.chooser, neural=both.neural, combined=combined)
+
+
 def _untrained(examples: Sequence[Example]) -> ChoosingEditor:
     table = ValueTable.learn(examples)
     return ChoosingEditor(TemplateModel.learn(_even_sample(examples, MAX_COUNTED), table))
@@ -58,7 +126,7 @@ def _untrained(examples: Sequence[Example]) -> ChoosingEditor:
 
 def _held_out(
     editor: ChoosingEditor, examples: Sequence[Example], retriever: Retriever
-) -> tuple[list[Question], dict[str, Sequence[int]]]:
+) -> tuple[list[Question], dict[str, list[int]]]:
     """Ask training pairs of an index and a table without them.
 
     Inputs that are stored elsewhere too are left out: they need no chooser.
@@ -82,7 +150,7 @@ def _held_out(
                 questions.append(question_of(ranking, example.y))
                 for name, firsts_of in firsts.items():
                     firsts_of.append(ranking.proposals.first_of(name))
-    return questions, dict(firsts)
+    return questions, firsts
 
 
 def question_of(ranking: Ranking, y: str) -> Question:
@@ -99,6 +167,8 @@ def _even_sample(examples: Sequence[Example], count: int) -> Sequence[Example]:
 def _summary(chooser: Chooser, count: int) -> str:
     shares = ", ".join(f"{name} {share:.0%}" for name, share in chooser.accuracy.items())
     line = f"editor: right on {count} held-out pairs: {shares}"
-    if chooser.preferred is not None:
+    if chooser.preferred == UNTRAINED:
+        line += "; the network is not used, since it does not help"
+    elif chooser.preferred is not None:
         line += f"; {chooser.preferred} is used, since the chooser is behind it"
     return line

@@ -5,10 +5,15 @@ the names of their classes, so that torch is imported only if one of them is fit
 """
 
 import inspect
+import math
+import time
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 from redraft.editing.base import Editor
+from redraft.editing.choosing import ChoosingEditor
 from redraft.errors import ConfigError, PairsError
 from redraft.model import RetrieveAndEdit
 from redraft.registry import EDITORS, check_part, find_part, reference_of
@@ -20,12 +25,15 @@ from redraft.training.fit import (
     check_settings,
     log_many,
 )
-from redraft.training.fit_choosing import fit_choosing
+from redraft.training.fit_choosing import add_neural, fit_choosing
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
 
 NEURAL_EDITOR = EDITORS["neural"]
 CHOOSING_EDITOR = EDITORS["choosing"]
+JUDGING_SHARE = 0.15
+"""Share of the budget for judging the network on dev."""
+
 LEARNED_RETRIEVER = "redraft.retrieval.dense:LearnedRetriever"
 
 
@@ -45,15 +53,60 @@ def fit_model(
     options = options or FitOptions()
     check_settings(len(examples), options)
     learns_retriever = _is_learned(retriever)
-    learns = learns_retriever or _is_neural(editor)
-    parts = Split.of(examples, options) if learns else Split(examples, [])
+    is_choosing = isinstance(editor, type) and reference_of(editor) == CHOOSING_EDITOR
+    trains = _is_neural(editor) or (is_choosing and _trains_network(options))
+    parts = Split.of(examples, options) if learns_retriever or trains else Split(examples, [])
+    started = time.monotonic()
     with training_lock(options.folder, is_main=options.workers.is_main):
         fitted = fit_retriever(parts, retriever, options)
+        # examples held out of training are retrieved from as well
+        held_out = [] if options.dev is not None else parts.dev
+        complete = fitted.add(held_out) if held_out else fitted
         remaining = after_retriever(options) if learns_retriever else options
-        fitted_editor = _fit_editor(parts, fitted, editor, remaining)
-    # examples held out of training are retrieved from as well
-    held_out = [] if options.dev is not None else parts.dev
-    return RetrieveAndEdit(fitted.add(held_out) if held_out else fitted, fitted_editor)
+        if not is_choosing:
+            return RetrieveAndEdit(complete, _fit_editor(parts, fitted, editor, remaining))
+        chosen = fit_choosing(complete.examples, complete, options)
+        if options.workers.is_main:
+            options.on_ready(RetrieveAndEdit(complete, chosen))
+        if trains:
+            left = replace(remaining, budget=_left(remaining.budget, time.monotonic() - started))
+            chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
+    return RetrieveAndEdit(complete, chosen)
+
+
+def _trains_network(options: FitOptions) -> bool:
+    """Return True if the default editor gets a network: it is wanted, and torch is installed."""
+    if options.train and find_spec("torch") is None:
+        options.tell(
+            "editor: no network, since torch is not installed (pip install 'redraft[neural]')"
+        )
+    return options.train and find_spec("torch") is not None
+
+
+def _left(budget: float, spent: float) -> float:
+    """Return the seconds left of a budget; 0 is no limit."""
+    return max(1.0, budget - spent) if budget else 0.0
+
+
+def _with_network(
+    editor: ChoosingEditor,
+    parts: Split,
+    retriever: Retriever,
+    options: FitOptions,
+    *,
+    is_known: bool,
+) -> ChoosingEditor:
+    """Train a network and let it propose, if it helps on dev."""
+    from redraft.training.fit_neural import train_neural
+
+    share = (1 - JUDGING_SHARE) * options.budget
+    neural = train_neural(parts, retriever, replace(options, budget=share))
+    if not options.workers.is_main:
+        return editor
+    seconds = JUDGING_SHARE * options.budget if options.budget else math.inf
+    return add_neural(
+        editor, neural, parts.dev, retriever, options, is_known=is_known, seconds=seconds
+    )
 
 
 def fit_retriever(
@@ -86,8 +139,6 @@ def _fit_editor(parts: Split, retriever: Retriever, editor: Any, options: FitOpt
         from redraft.training.fit_neural import fit_editor
 
         return fit_editor(parts, retriever, options)
-    if reference_of(editor) == CHOOSING_EDITOR:
-        return fit_choosing(parts.train, retriever, options)
     if hasattr(editor, "fit"):
         return editor.fit(parts.train, retriever)  # type: ignore[no-any-return]
     return editor()  # type: ignore[no-any-return]

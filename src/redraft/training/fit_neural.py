@@ -109,6 +109,15 @@ def fit_encoder(
 
 
 def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> NeuralEditor:
+    """Train an editor on the prototypes of `retriever`, and calibrate its confidence on dev."""
+    editor = train_neural(parts, retriever, options)
+    if not options.workers.is_main:
+        return editor  # the rest does not change the trained weights
+    confidence = calibrate(RetrieveAndEdit(retriever, editor), _calibrated_on(parts, options))
+    return editor.with_confidence(confidence) if confidence else editor
+
+
+def train_neural(parts: Split, retriever: Retriever, options: FitOptions) -> NeuralEditor:
     """Train an editor on the prototypes of `retriever`, which indexes the training examples."""
     projects = count_projects(vocabulary_sample(parts.train))
     config = editor_config(len(parts.train), options, projects=projects)
@@ -143,14 +152,18 @@ def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> Neura
     if config.decoding.syntax == AUTO and editor.decoding.syntax != "any":
         name = editor.decoding.syntax
         options.tell(f'editor: every answer will be valid {name}; decoding.syntax = "any" lifts it')
-    held_out = parts.dev
-    if options.budget:
-        held_out = held_out[: max(DEV_MIN, int(CALIBRATED_PER_SECOND * options.budget))]
+    held_out = _calibrated_on(parts, options)
     if config.decoding.cached and held_out:
         nearest = retriever.retrieve([example.x for example in held_out], config.decoding.cached)
         editor = editor.with_cache(fit_cache(editor, held_out, nearest))
-    confidence = calibrate(RetrieveAndEdit(retriever, editor), held_out)
-    return editor.with_confidence(confidence) if confidence else editor
+    return editor
+
+
+def _calibrated_on(parts: Split, options: FitOptions) -> Sequence[Example]:
+    """Return the dev examples that there is time to answer."""
+    if not options.budget:
+        return parts.dev
+    return parts.dev[: max(DEV_MIN, int(CALIBRATED_PER_SECOND * options.budget))]
 
 
 def prototype_source(

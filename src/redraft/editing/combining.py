@@ -1,0 +1,126 @@
+"""Proposals of the chooser and of a neural editor, side by side with the evidence of both.
+
+The network proposes outputs of its own, and tells how likely it finds every output, whoever
+proposed it. Knows the network by two methods only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redraft.editing.chooser import log_odds
+from redraft.editing.proposals import Proposal, Proposals, merge_key
+from redraft.editing.templates import TemplateModel
+from redraft.types import Candidate, Input, Prototype
+
+CHOSEN = 8
+"""Proposals of the chooser that take part, the most probable ones."""
+
+GENERATED = 5
+"""Candidates of the neural editor that take part."""
+
+COMBINED_FEATURES = (
+    "log_odds",  # by the chooser; the lowest of all for an output that no prototype proposes
+    "is_first",  # the chooser's first
+    "is_proposed",
+    "predicted",  # similarity to the output that the prototypes predict together
+    "neural_rank",
+    "is_neural_first",
+    "likelihood",  # log-probability of a token
+    "likelihood_lead",  # of the whole output, to the likeliest
+    "invented",
+)
+
+
+class NeuralProposer(Protocol):
+    """An editor that proposes outputs and scores any output."""
+
+    def edit(
+        self,
+        inputs: Sequence[Input],
+        prototypes: Sequence[Sequence[Prototype]],
+        k: int = 1,
+        *,
+        generator: np.random.Generator | None = None,
+    ) -> list[list[Candidate]]:
+        """Return at most `k` candidates per input, best first."""
+
+    def log_probs(
+        self, x: Input, prototypes: Sequence[Prototype], outputs: Sequence[str]
+    ) -> list[tuple[float, int]]:
+        """Return the log-probability and the number of tokens of each output."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The outputs that take part, with their features; `proposal` is None for generated ones."""
+
+    outputs: list[str]
+    proposals: list[Proposal | None]
+    generated: list[Candidate | None]
+    invented: list[tuple[str, ...]]
+    features: NDArray[np.float64]
+
+
+def first_outputs(prototypes: Sequence[Prototype]) -> list[Prototype]:
+    """Return the prototypes with different outputs, as the neural editor was trained on."""
+    return list({prototype.example.y: prototype for prototype in reversed(prototypes)}.values())[
+        ::-1
+    ]
+
+
+def pool_of(
+    x: Input,
+    proposals: Proposals,
+    probs: NDArray[np.float64],
+    generated: Sequence[Candidate],
+    neural: NeuralProposer,
+    templates: TemplateModel,
+) -> Pool:
+    """Join the most probable proposals and the generated candidates, and compute their features.
+
+    `probs` are the chooser's probabilities of all proposals.
+    """
+    order = np.argsort(-probs, kind="stable")[:CHOSEN]
+    odds = {merge_key(proposals.items[row].output): log_odds(probs[row]) for row in order}
+    lowest = min(odds.values(), default=0.0)
+    items: dict[str, tuple[str, Proposal | None]] = {}
+    for row in order:
+        output = proposals.items[row].output
+        items[merge_key(output)] = (output, proposals.items[row])
+    ranks: dict[str, int] = {}
+    by_key: dict[str, Candidate] = {}
+    for rank, candidate in enumerate(generated):
+        key = merge_key(candidate.output)
+        items.setdefault(key, (candidate.output, None))
+        ranks.setdefault(key, rank)
+        by_key.setdefault(key, candidate)
+    outputs = [output for output, _ in items.values()]
+    scored = neural.log_probs(x, first_outputs(proposals.prototypes), outputs)
+    likeliest = max((log_prob for log_prob, _ in scored), default=0.0)
+    invented = [proposals.invented(output, templates) for output in outputs]
+    rows = [
+        [
+            odds.get(key, lowest),
+            position == 0,
+            key in odds,
+            proposals.similarity(items[key][0], templates),
+            1 / (1 + ranks[key]) if key in ranks else 0.0,
+            ranks.get(key) == 0,
+            log_prob / max(1, count),
+            log_prob - likeliest,
+            bool(invented[position]),
+        ]
+        for position, (key, (log_prob, count)) in enumerate(zip(items, scored, strict=True))
+    ]
+    features = np.array(rows, np.float64).reshape(len(rows), len(COMBINED_FEATURES))
+    return Pool(
+        outputs,
+        [proposal for _, proposal in items.values()],
+        [by_key.get(key) for key in items],
+        invented,
+        features,
+    )
