@@ -7,6 +7,7 @@ its stored output. Values that come from nowhere are marked, and lower the confi
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from redraft.editing.base import Editor
 from redraft.editing.chooser import Chooser, answer_features
 from redraft.editing.combining import COMBINED_FEATURES, GENERATED, Pool, first_outputs, pool_of
 from redraft.editing.confidence import Confidence
-from redraft.editing.proposals import FEATURES, Proposals, features_of, propose
+from redraft.editing.proposals import FEATURES, Proposal, Proposals, features_of, propose
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.templates import TemplateModel
 from redraft.editing.value_table import ValueTable
@@ -132,12 +133,12 @@ class ChoosingEditor(Editor):
                 GENERATED,
             )
             generated = dict(zip(asked, candidates, strict=True))
-        answers = stored
         for i in asked:
-            chosen = self._chosen(inputs[i], prototypes[i], generated.get(i, []), generator)
             outputs = {candidate.output for candidate in stored[i]}
-            answers[i] += [answer for answer in chosen if answer.output not in outputs]
-        return [candidates[:k] for candidates in answers]
+            chosen = self._chosen(inputs[i], prototypes[i], generated.get(i, []), generator)
+            others = (answer for answer in chosen if answer.output not in outputs)
+            stored[i] += islice(others, k - len(stored[i]))
+        return [candidates[:k] for candidates in stored]
 
     def rank(self, x: Input, prototypes: Sequence[Prototype]) -> Ranking:
         """Propose outputs for `x` and compute their features."""
@@ -157,35 +158,31 @@ class ChoosingEditor(Editor):
         prototypes: Sequence[Prototype],
         generated: Sequence[Candidate],
         generator: np.random.Generator | None,
-    ) -> list[Candidate]:
-        """Return the candidates for an input, best first."""
+    ) -> Iterator[Candidate]:
+        """Yield the candidates for an input, best first."""
         ranking = self.rank(x, prototypes)
         proposals = ranking.proposals
         if self.chooser is None:
             columns = [FEATURES.index(name) for name in ("predicted", "cosine", "stale")]
             scores = ranking.features[:, columns] @ np.array([1.0, 1.0, -1.0])
             order = np.argsort(-scores, kind="stable")
-            return [
-                self._marked(proposals.candidate(proposals.items[row]), ranking, scores[row], None)
-                for row in order
-            ]
+            for row in order:
+                candidate = proposals.candidate(proposals.items[row])
+                yield self._marked(candidate, ranking, scores[row], None)
+            return
+        candidates: Sequence[Proposal | Candidate] = proposals.items
         if self.combined is not None:
             pool = self.pool(x, ranking, generated)
-            candidates = [
-                proposals.candidate(proposal) if proposal is not None else candidate
-                for proposal, candidate in zip(pool.proposals, pool.generated, strict=True)
-            ]
+            candidates = pool.candidates
             first = int(pool.features[:, COMBINED_FEATURES.index("is_neural_first")].argmax())
             answers = _answers(self.combined, pool.features, ranking.context, first, generator)
         else:
             first = proposals.first_of(self.chooser.preferred or "")
             answers = _answers(self.chooser, ranking.features, ranking.context, first, generator)
-            candidates = [proposals.candidate(item) for item in proposals.items]
-        return [
-            self._marked(candidate, ranking, score, confidence)
-            for row, score, confidence in answers
-            if (candidate := candidates[row]) is not None
-        ]
+        for row, score, confidence in answers:
+            made = candidates[row]
+            candidate = proposals.candidate(made) if isinstance(made, Proposal) else made
+            yield self._marked(candidate, ranking, score, confidence)
 
     def _marked(
         self, candidate: Candidate, ranking: Ranking, score: float, confidence: float | None

@@ -56,13 +56,15 @@ class NeuralProposer(Protocol):
 
 @dataclass(frozen=True)
 class Pool:
-    """The outputs that take part, with their features; `proposal` is None for generated ones."""
+    """The outputs that take part, what they were made by, and their features."""
 
-    outputs: list[str]
-    proposals: list[Proposal | None]
-    generated: list[Candidate | None]
-    invented: list[tuple[str, ...]]
+    candidates: list[Proposal | Candidate]
     features: NDArray[np.float64]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The outputs."""
+        return [candidate.output for candidate in self.candidates]
 
 
 def first_outputs(prototypes: Sequence[Prototype]) -> list[Prototype]:
@@ -85,42 +87,33 @@ def pool_of(
     `probs` are the chooser's probabilities of all proposals.
     """
     order = np.argsort(-probs, kind="stable")[:CHOSEN]
-    odds = {merge_key(proposals.items[row].output): log_odds(probs[row]) for row in order}
-    lowest = min(odds.values(), default=0.0)
-    items: dict[str, tuple[str, Proposal | None]] = {}
+    pooled: dict[str, Proposal | Candidate] = {}
+    odds: dict[str, float] = {}
     for row in order:
-        output = proposals.items[row].output
-        items[merge_key(output)] = (output, proposals.items[row])
+        key = merge_key(proposals.items[row].output)
+        pooled[key], odds[key] = proposals.items[row], log_odds(float(probs[row]))
     ranks: dict[str, int] = {}
-    by_key: dict[str, Candidate] = {}
     for rank, candidate in enumerate(generated):
         key = merge_key(candidate.output)
-        items.setdefault(key, (candidate.output, None))
+        pooled.setdefault(key, candidate)
         ranks.setdefault(key, rank)
-        by_key.setdefault(key, candidate)
-    outputs = [output for output, _ in items.values()]
+    pool = list(pooled.values())
+    outputs = [candidate.output for candidate in pool]
     scored = neural.log_probs(x, first_outputs(proposals.prototypes), outputs)
     likeliest = max((log_prob for log_prob, _ in scored), default=0.0)
-    invented = [proposals.invented(output, templates) for output in outputs]
+    lowest = min(odds.values(), default=0.0)
     rows = [
         [
             odds.get(key, lowest),
             position == 0,
             key in odds,
-            proposals.similarity(items[key][0], templates),
+            proposals.similarity(outputs[position], templates),
             1 / (1 + ranks[key]) if key in ranks else 0.0,
             ranks.get(key) == 0,
             log_prob / max(1, count),
             log_prob - likeliest,
-            bool(invented[position]),
+            bool(proposals.invented(outputs[position], templates)),
         ]
-        for position, (key, (log_prob, count)) in enumerate(zip(items, scored, strict=True))
+        for position, (key, (log_prob, count)) in enumerate(zip(pooled, scored, strict=True))
     ]
-    features = np.array(rows, np.float64).reshape(len(rows), len(COMBINED_FEATURES))
-    return Pool(
-        outputs,
-        [proposal for _, proposal in items.values()],
-        [by_key.get(key) for key in items],
-        invented,
-        features,
-    )
+    return Pool(pool, np.array(rows, np.float64).reshape(len(rows), len(COMBINED_FEATURES)))

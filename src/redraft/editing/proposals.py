@@ -116,7 +116,7 @@ class Proposals:
             for slot in table.slots(self.query.words, y)
             for target in slot.targets
         ]
-        quoted = y.quoted()
+        quoted = y.quoted
         return tuple(
             dict.fromkeys(
                 y.words[i]
@@ -131,20 +131,7 @@ class Proposals:
     @cached_property
     def constants(self) -> set[str]:
         """The words that outputs of prototypes have for any input: those outside of slots."""
-        words: set[str] = set()
-        for template in self.templates:
-            y = template.source.y
-            spans = [
-                (target.start, target.end)
-                for slot in template.source.slots
-                for target in slot.targets
-            ]
-            words.update(
-                word
-                for word, start, end in zip(y.folded, y.starts, y.ends, strict=True)
-                if not any(overlaps((start, end), span) for span in spans)
-            )
-        return words
+        return set().union(*(template.constants for template in self.templates))
 
 
 def merge_key(output: str) -> str:

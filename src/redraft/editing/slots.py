@@ -4,7 +4,7 @@ Knows one pair at a time; `value_table` knows what many pairs have in common.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from redraft.text.spans import QUOTES, Span, WordSpans, is_number, is_word
@@ -45,7 +45,7 @@ def contexts_of(output: WordSpans) -> list[str]:
     """
     before: list[str] = []
     contexts: list[str] = []
-    quoted = output.quoted()
+    quoted = output.quoted
     for i, word in enumerate(output.folded):
         if quoted[i] and i and quoted[i - 1]:
             contexts.append(contexts[-1])
@@ -73,7 +73,7 @@ def copied_slots(x: WordSpans, y: WordSpans, is_value: Callable[[str], bool]) ->
     for i, word in enumerate(x.folded):
         positions[word].append(i)
     other_forms = forms(x)
-    quoted, contexts = y.quoted(), contexts_of(y)
+    quoted, contexts = y.quoted, contexts_of(y)
     targets: dict[Span, list[Target]] = defaultdict(list)
 
     def add(source: Span, start: int, end: int) -> None:
@@ -108,7 +108,7 @@ def copied_slots(x: WordSpans, y: WordSpans, is_value: Callable[[str], bool]) ->
 
 
 def _longest_copy(
-    x: WordSpans, y: WordSpans, i: int, positions: Mapping[str, list[int]], quoted: list[bool]
+    x: WordSpans, y: WordSpans, i: int, positions: Mapping[str, list[int]], quoted: Sequence[bool]
 ) -> Span | None:
     """Return the longest span of the input that stands at word `i` of the output."""
     best, longest = None, 0

@@ -53,6 +53,7 @@ class Template:
     words: tuple[str, ...]
     x: Vector
     y: Vector
+    constants: frozenset[str]  # words of the output outside of its slots
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ class TemplateModel:
                 source,
                 tuple(words),
                 self._vector(words, self.inputs),
-                self._vector(masked_output(source.y, source.slots), self.outputs),
+                self._vector(output := masked_output(source.y, source.slots), self.outputs),
+                frozenset(output),
             )
         return self._templates[key]
 

@@ -262,7 +262,7 @@ class ValueTable:
 
 def _uncopied(y: WordSpans, slots: Sequence[Slot]) -> list[Target]:
     """Return the quoted strings and numbers of an output outside of its slots."""
-    contexts, quoted = contexts_of(y), y.quoted()
+    contexts, quoted = contexts_of(y), y.quoted
     covered = [(target.start, target.end) for slot in slots for target in slot.targets]
     values = (
         Target(y.starts[start], y.ends[end - 1], contexts[start], quoted[start])

@@ -8,6 +8,7 @@ an input. Knows no vocabulary and no model.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 Span = tuple[int, int]
 """Positions of the first word of a span and of the word after it."""
@@ -20,6 +21,7 @@ _WORD = re.compile(
 QUOTES = frozenset("\"'`")
 
 
+@lru_cache(maxsize=100_000)
 def is_word(word: str) -> bool:
     """Return True if the word has a letter or a digit: it is not punctuation."""
     return any(character.isalnum() for character in word)
@@ -65,8 +67,9 @@ class WordSpans:
         """Return the case-folded words of a span."""
         return self.folded[span[0] : span[1]]
 
-    def quoted(self) -> list[bool]:
-        """Return for each word whether it stands between quotes; the quotes themselves do not."""
+    @cached_property
+    def quoted(self) -> tuple[bool, ...]:
+        """For each word whether it stands between quotes; the quotes themselves do not."""
         inside: list[bool] = []
         quote = None
         for i, word in enumerate(self.words):
@@ -79,7 +82,7 @@ class WordSpans:
                 inside.append(False)
             else:
                 inside.append(quote is not None)
-        return inside
+        return tuple(inside)
 
     def _is_apostrophe(self, i: int) -> bool:
         """Return True for a mark between two letters, as in `don't`."""
@@ -89,7 +92,7 @@ class WordSpans:
 
     def values(self) -> Iterator[Span]:
         """Yield the spans of quoted strings, numbers and e-mail addresses outside of quotes."""
-        inside = self.quoted()
+        inside = self.quoted
         i = 0
         while i < len(self):
             end = i

@@ -44,8 +44,8 @@ class FitOptions:
     log lines. All `workers` get the trained weights, but only the main one a calibrated model.
     Errors about `settings` begin with `settings_file`.
 
-    Without `train` the default editor gets no neural part; `on_ready` receives the model before
-    that part is trained.
+    With `train` the default editor also gets a network, if one helps on held-out pairs; `on_ready`
+    receives the model before that is trained.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class FitOptions:
     tell: Callable[[str], None] = lambda _: None
     workers: ProcessGroup = SINGLE_PROCESS
     settings_file: Path | None = None
-    train: bool = True
+    train: bool = False
     on_ready: Callable[[RetrieveAndEdit], None] = lambda _: None
 
     @property
