@@ -16,11 +16,11 @@ import numpy as np
 from redraft.editing.base import Editor
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.slots import Slot
-from redraft.editing.value_table import ValueTable
+from redraft.editing.value_table import ValueTable, input_words, pair_words
 from redraft.storage.artifact import Artifact
 from redraft.text.spans import Span, WordSpans, is_number, is_word, overlaps
 from redraft.text.value_formats import in_code, rewrite
-from redraft.types import Candidate, Example, Input, Origin, Prototype, TracedToken, input_text
+from redraft.types import Candidate, Example, Input, Origin, Prototype, TracedToken
 
 TABLE = "values.json"
 
@@ -70,7 +70,7 @@ class Query:
     @classmethod
     def of(cls, x: Input, table: ValueTable) -> "Query":
         """Find the mentions of values in `x`."""
-        words = WordSpans.of(input_text(x))
+        words = input_words(x)
         return cls(words, table.mentions(words))
 
     @property
@@ -97,7 +97,7 @@ class SlottedExample:
     @classmethod
     def of(cls, example: Example, table: ValueTable) -> "SlottedExample":
         """Find the slots of an example."""
-        x, y = WordSpans.of(input_text(example.x)), WordSpans.of(example.y)
+        x, y = pair_words(example)
         return cls(x, y, tuple(table.slots(x, y)))
 
 

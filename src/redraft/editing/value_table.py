@@ -18,13 +18,17 @@ from typing import Any
 from redraft.editing.slots import Slot, Target, contexts_of, copied_slots, identifier_parts
 from redraft.storage.checks import damaged, read_json
 from redraft.text.spans import Span, WordSpans, is_number, is_word, overlaps
-from redraft.types import Example, input_text
+from redraft.types import Example, Input, input_text
 
 Form = tuple[str, ...]
 """A value as inputs write it: its case-folded words."""
 
 MAX_PAIRS = 20_000
 """Pairs that a table is learned from; of more, an even sample."""
+
+MAX_INPUT, MAX_OUTPUT = 2_000, 20_000
+"""Characters of an input that are aligned, and of an output that is edited: aligning takes more
+than linear time."""
 
 COPIED = 0.75
 """Least share of the outputs with a word whose inputs have it too, for the word to be a value."""
@@ -67,9 +71,7 @@ class ValueTable:
         """Count the values of `examples`."""
         step = max(1, -(-len(examples) // MAX_PAIRS))
         sample = [examples[row] for row in range(0, len(examples), step)]
-        pairs = [
-            (WordSpans.of(input_text(example.x)), WordSpans.of(example.y)) for example in sample
-        ]
+        pairs = list(map(pair_words, sample))
         table = cls()
         for x, y in pairs:
             table._count_words(x, y)
@@ -127,9 +129,7 @@ class ValueTable:
 
         What was derived from several examples stays.
         """
-        pairs = [
-            (WordSpans.of(input_text(example.x)), WordSpans.of(example.y)) for example in examples
-        ]
+        pairs = list(map(pair_words, examples))
         slots = [copied_slots(x, y, self.is_value) for x, y in pairs]
         for count in (-1, 1):
             for (x, y), pair_slots in zip(pairs, slots, strict=True):
@@ -258,6 +258,17 @@ class ValueTable:
             return cls(values, *(_counter(saved[name]) for name in _COUNTERS))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise damaged(path, "not a table of values and counts") from error
+
+
+def input_words(x: Input) -> WordSpans:
+    """Return the words of an input, of a long one those at its beginning."""
+    return WordSpans.of(input_text(x)[:MAX_INPUT])
+
+
+def pair_words(example: Example) -> tuple[WordSpans, WordSpans]:
+    """Return the words of an example's input and output; a very long output has no slots."""
+    x = input_words(example.x)
+    return x if len(example.y) <= MAX_OUTPUT else WordSpans.of(""), WordSpans.of(example.y)
 
 
 def _uncopied(y: WordSpans, slots: Sequence[Slot]) -> list[Target]:
