@@ -177,6 +177,16 @@ class NoRetriever(Retriever):
         """Return no neighbours."""
         return Neighbours.none(len(inputs))
 
+    def _ranked(
+        self,
+        x: Input,  # noqa: ARG002
+        neighbours: Neighbours,  # noqa: ARG002
+        i: int,  # noqa: ARG002
+        mask: NDArray[np.bool_] | None,  # noqa: ARG002
+    ) -> Iterator[Prototype]:
+        """Yield nothing, not even examples with the same input."""
+        yield from ()
+
     def add(self, examples: Sequence[Example]) -> Self:
         """Return a null retriever with `examples` appended."""
         return type(self)(replaced(self.examples, [], examples))

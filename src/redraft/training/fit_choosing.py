@@ -4,6 +4,7 @@ Cross-fitting: each fold of the pairs is asked of an index and a table that do n
 questions will be. Needs no torch, and seconds.
 """
 
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -72,51 +73,64 @@ def add_neural(
     options: FitOptions,
     *,
     is_known: bool,
-    seconds: float,
+    seconds: float = math.inf,
 ) -> ChoosingEditor:
-    """Combine the editor with a neural one, on dev examples that neither `retriever` nor it has.
+    """Return the editor with a neural one, or without it if it answers dev as well without it.
 
-    `is_known` says whether the values of dev are in the editor's table. No more questions are asked
-    than `seconds` allow. Returns the editor without the network if that answers as well.
+    Neither `retriever` nor the network has seen the dev examples; `is_known` says whether their
+    values are in the editor's table. No more are asked than `seconds` allow.
     """
-    if editor.chooser is None or len(dev) < DEV_MIN:
-        options.tell("editor: the network is not used, since there are too few pairs to judge it")
+    combined = _combined(
+        editor, neural, dev, retriever, is_known=is_known, deadline=time.monotonic() + seconds
+    )
+    if combined is None:
+        options.tell("editor: the network is not used: too few pairs are held out to judge it")
         return editor
+    shares = combined.accuracy
+    helps = max(shares["chooser"], shares[NEURAL]) > shares[UNTRAINED]
+    verdict = "" if helps else "; the network is not used, since it does not help"
+    options.tell(_summary(combined, len(combined.confidence.held_out)) + verdict)
+    if not helps:
+        return editor
+    return ChoosingEditor(editor.templates, editor.chooser, neural=neural, combined=combined)
+
+
+def _combined(
+    editor: ChoosingEditor,
+    neural: "NeuralEditor",
+    dev: Sequence[Example],
+    retriever: Retriever,
+    *,
+    is_known: bool,
+    deadline: float,
+) -> Chooser | None:
+    """Fit the chooser over the proposals of both on dev; None if too few examples are asked."""
+    if editor.chooser is None:
+        return None
     both = editor.with_neural(neural)
-    table = editor.templates.table
-    started = time.monotonic()
     questions: list[Question] = []
     firsts: dict[str, list[int]] = {UNTRAINED: [], NEURAL: []}
-    prototypes = retriever.retrieve(
-        [example.x for example in dev], both.wants(1), distinct=both.distinct_outputs
-    )
-    with table.without(dev) if is_known else nullcontext():
+    column = COMBINED_FEATURES.index("is_neural_first")
+    with editor.templates.table.without(dev) if is_known else nullcontext():
         for start in range(0, len(dev), BATCH):
-            if time.monotonic() - started > seconds and len(questions) >= DEV_MIN:
+            if time.monotonic() > deadline and len(questions) >= DEV_MIN:
                 break
             batch = dev[start : start + BATCH]
-            retrieved = prototypes[start : start + BATCH]
-            generated = neural.edit(
-                [example.x for example in batch], [first_outputs(r) for r in retrieved], GENERATED
-            )
-            for example, near, candidates in zip(batch, retrieved, generated, strict=True):
+            inputs = [example.x for example in batch]
+            prototypes = retriever.retrieve(inputs, both.wants(1), distinct=both.distinct_outputs)
+            generated = neural.edit(inputs, list(map(first_outputs, prototypes)), GENERATED)
+            for example, near, candidates in zip(batch, prototypes, generated, strict=True):
                 if not near or stored_candidates(example.x, near):
                     continue
                 ranking = both.rank(example.x, near)
                 pool = both.pool(example.x, ranking, candidates)
                 is_right = [is_same_output(output, example.y) for output in pool.outputs]
                 questions.append(Question(pool.features, ranking.context, np.array(is_right)))
-                column = COMBINED_FEATURES.index("is_neural_first")
                 firsts[UNTRAINED].append(0)
                 firsts[NEURAL].append(int(pool.features[:, column].argmax()) if candidates else -1)
     if len(questions) < DEV_MIN:
-        options.tell("editor: the network is not used, since there are too few pairs to judge it")
-        return editor
-    combined = Chooser.fit(questions, features=COMBINED_FEATURES, firsts=firsts)
-    options.tell(_summary(combined, len(questions)))
-    if combined.preferred == UNTRAINED:
-        return editor
-    return ChoosingEditor(editor.templates, editor.chooser, neural=both.neural, combined=combined)
+        return None
+    return Chooser.fit(questions, features=COMBINED_FEATURES, firsts=firsts)
 
 
 def _untrained(examples: Sequence[Example]) -> ChoosingEditor:
@@ -167,8 +181,6 @@ def _even_sample(examples: Sequence[Example], count: int) -> Sequence[Example]:
 def _summary(chooser: Chooser, count: int) -> str:
     shares = ", ".join(f"{name} {share:.0%}" for name, share in chooser.accuracy.items())
     line = f"editor: right on {count} held-out pairs: {shares}"
-    if chooser.preferred == UNTRAINED:
-        line += "; the network is not used, since it does not help"
-    elif chooser.preferred is not None:
+    if chooser.preferred not in (None, UNTRAINED):
         line += f"; {chooser.preferred} is used, since the chooser is behind it"
     return line

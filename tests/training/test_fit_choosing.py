@@ -1,0 +1,75 @@
+"""Fitting the default editor: untrained in seconds, then with a network if that helps."""
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from redraft.editing.choosing import ChoosingEditor
+from redraft.model import RetrieveAndEdit
+from redraft.training.fit import FitOptions, Split
+from redraft.training.fit_choosing import _combined
+from redraft.training.fit_neural import train_neural
+from redraft.types import Example
+from tests.greetings import NAMES, greeting, settings
+
+GREETINGS = [greeting(name) for name in NAMES]
+SWAPPED = [Example({"text": f"swap {a} and {b}"}, f"({b}, {a})") for a, b in pairwise(NAMES)]
+EXAMPLES = [*GREETINGS, *SWAPPED]
+
+
+@pytest.fixture(scope="module")
+def combined() -> RetrieveAndEdit:
+    """A model with a network beside the chooser, whether it helps or not."""
+    dev = EXAMPLES[::2]
+    train = [example for example in EXAMPLES if example not in dev]
+    options = FitOptions(settings(60), dev=dev)
+    model = RetrieveAndEdit.fit(train, options=options)
+    editor = model.editor
+    assert isinstance(editor, ChoosingEditor)
+    neural = train_neural(Split(train, dev), model.retriever, options)
+    chooser = _combined(editor, neural, dev, model.retriever, is_known=False, deadline=math.inf)
+    assert chooser is not None
+    both = ChoosingEditor(editor.templates, editor.chooser, neural=neural, combined=chooser)
+    return RetrieveAndEdit(model.retriever, both)
+
+
+def test_the_model_is_ready_before_the_network_is_trained() -> None:
+    ready: list[RetrieveAndEdit] = []
+    lines: list[str] = []
+    options = FitOptions(settings(10), train=True, on_ready=ready.append, tell=lines.append)
+    model = RetrieveAndEdit.fit(EXAMPLES, options=options)
+    assert len(ready) == 1
+    assert isinstance(ready[0].editor, ChoosingEditor)
+    assert ready[0].editor.neural is None
+    assert ready[0].predict_one("greet Nobody").output == 'print("hello Nobody")'
+    assert len(ready[0].retriever.examples) == len(model.retriever.examples) == len(EXAMPLES)
+    judged = [line for line in lines if "neural" in line or "network" in line]
+    assert judged, lines
+
+
+def test_a_network_that_does_not_help_is_not_used() -> None:
+    lines: list[str] = []
+    options = FitOptions(settings(1), train=True, tell=lines.append)
+    model = RetrieveAndEdit.fit(EXAMPLES * 4, options=options)
+    assert isinstance(model.editor, ChoosingEditor)
+    assert model.editor.neural is None
+    assert any("not used" in line for line in lines)
+
+
+def test_stored_inputs_are_answered_as_stored_with_a_network_too(combined: RetrieveAndEdit) -> None:
+    inputs = [example.x for example in combined.retriever.examples]
+    answers = combined.predict(inputs)
+    outputs = [candidates[0].output for candidates in answers]
+    assert outputs == [example.y for example in combined.retriever.examples]
+
+
+def test_a_model_with_a_network_answers_alike_after_loading(
+    combined: RetrieveAndEdit, tmp_path: Path
+) -> None:
+    combined.save(tmp_path / "model")
+    loaded = RetrieveAndEdit.load(tmp_path / "model")
+    inputs = ["greet Nobody", "swap Ada and Nobody"]
+    expected = [[c.output for c in ranked] for ranked in combined.predict(inputs, 3)]
+    assert [[c.output for c in ranked] for ranked in loaded.predict(inputs, 3)] == expected
