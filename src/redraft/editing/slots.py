@@ -31,6 +31,7 @@ class Slot:
 
     source: Span
     targets: tuple[Target, ...]
+    is_derived: bool = False  # the output does not copy the source, but maps it to another text
 
     @property
     def contexts(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ span of the new input that corresponds best: by its alignment with x', by the co
 value is known, and by the words around it. Everything else of y' stays.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -18,7 +18,7 @@ from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.slots import Slot
 from redraft.editing.value_table import ValueTable, input_words, pair_words
 from redraft.storage.artifact import Artifact
-from redraft.text.spans import Span, WordSpans, is_number, is_word, overlaps
+from redraft.text.spans import Span, WordSpans, is_word, overlaps, shape_of
 from redraft.text.value_formats import in_code, rewrite
 from redraft.types import Candidate, Example, Input, Origin, Prototype, TracedToken
 
@@ -33,6 +33,7 @@ KNOWN, FOREIGN = 3.0, -2.0  # a value of this context, or only of others
 ALIGNED = 2.0  # opposite to the slot, or the same text
 LEFT, RIGHT = 1.0, 0.7  # the same word before or after
 OTHER_SHAPE = -3.0  # a number for a word
+UNKNOWN = -9.0  # a slot of derived values, and no value of this context
 SHARED = -3.0  # with a word inside that x' has elsewhere
 LENGTH = -0.2  # for each word that it is longer or shorter
 UNFILLED = -1.0  # the threshold: a slot without better evidence keeps its value
@@ -102,10 +103,11 @@ class SlottedExample:
 
 
 class _Alignment:
-    """Matching blocks of x and x'."""
+    """Matching blocks of x and x'; `is_outside` tells words that neither begin nor end a value."""
 
-    def __init__(self, x: WordSpans, other: WordSpans) -> None:
-        self.x = x
+    def __init__(self, x: WordSpans, other: WordSpans, is_outside: Callable[[str], bool]) -> None:
+        self.x, self.other = x, other
+        self.is_outside = is_outside
         self.blocks = SequenceMatcher(None, x.folded, other.folded, autojunk=False).get_opcodes()
 
     def opposite(self, span: Span) -> Span | None:
@@ -118,14 +120,19 @@ class _Alignment:
         high = max(last[2] - max(0, last[4] - end), last[1])
         if not low < high:
             low, high = first[1], last[2]
-        while low < high and not is_word(self.x.words[high - 1]):
-            high -= 1  # a final question mark is no part of a value
+        while low < high and self.is_outside(self.x.folded[high - 1]):
+            high -= 1
+        while low < high and self.is_outside(self.x.folded[low]):
+            low += 1
+        if all(map(is_word, self.other.words[start:end])):
+            inside = range(low, high)
+            high = next((i for i in inside if not is_word(self.x.words[i])), high)
         return (low, high) if low < high <= low + MAX_WORDS else None
 
 
 def substitute(query: Query, source: SlottedExample, table: ValueTable) -> Edit:
     """Edit the output of `source` into an output for `query`."""
-    fills, evidence = _assign(query, source)
+    fills, evidence = _assign(query, source, table)
     replacements: list[Replacement] = []
     stale = []
     for slot, span in zip(source.slots, fills, strict=True):
@@ -149,12 +156,14 @@ def substitute(query: Query, source: SlottedExample, table: ValueTable) -> Edit:
     )
 
 
-def _assign(query: Query, source: SlottedExample) -> tuple[list[Span | None], list[float]]:
+def _assign(
+    query: Query, source: SlottedExample, table: ValueTable
+) -> tuple[list[Span | None], list[float]]:
     """Choose for each slot the span of the input with most evidence; None keeps the value.
 
     Greedy, best evidence first; no word of the input fills two slots.
     """
-    alignment = _Alignment(query.words, source.x)
+    alignment = _Alignment(query.words, source.x, table.is_plain)
     opposite = [alignment.opposite(slot.source) for slot in source.slots]
     spans = dict.fromkeys([*query.mentions, *(span for span in opposite if span is not None)])
     pairs = [
@@ -182,8 +191,8 @@ def _evidence(
     contexts = query.mentions.get(span)
     is_same = x.fold(span) == other.fold(slot.source)
     weight = 0.0
+    known = sum(context in contexts for context in slot.contexts) if contexts else 0
     if contexts:
-        known = sum(context in contexts for context in slot.contexts)
         weight += KNOWN * known / len(slot.contexts) if known else FOREIGN
     else:
         weight += LENGTH * abs((span[1] - span[0]) - (slot.source[1] - slot.source[0]))
@@ -195,9 +204,16 @@ def _evidence(
         weight += LEFT
     if _after(x, span) == _after(other, slot.source):
         weight += RIGHT
-    if is_number(x.words[span[0]]) != is_number(other.words[slot.source[0]]):
+    if _shape(x, span) != _shape(other, slot.source):
         weight += OTHER_SHAPE
+    if slot.is_derived and not known and not is_same:
+        weight += UNKNOWN  # how outputs write it was never seen
     return weight
+
+
+def _shape(words: WordSpans, span: Span) -> str:
+    """Return the kind of a value; several words are words, whatever stands among them."""
+    return shape_of(words.words[span[0]]) if span[1] - span[0] == 1 else "word"
 
 
 def _has_shared_word(form: Sequence[str], other: WordSpans, source: Span) -> bool:

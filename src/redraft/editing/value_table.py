@@ -37,13 +37,16 @@ DERIVED_PRECISION = 0.6
 DERIVED_RECALL = 0.1
 DERIVED_RISK = 4.0
 """An n-gram g of inputs maps to a value v if P(v | g) and P(g | v) reach these shares, and P(v | g)
-is this many times P(v | no g)."""
+is this many times P(v | no g), all among the pairs that have a value in the context."""
 
 LONGEST_DERIVED = 3
 """Length of the n-grams that a value may be derived from."""
 
 DERIVED_FORMS = 3
 """Number of n-grams that a value may be derived from, best first."""
+
+PLAIN = 0.9
+"""Share of the inputs with a word in which it is no part of a value, for it to be a plain word."""
 
 RARELY_A_VALUE = 0.1
 """A single word that is a value in a smaller share of its inputs is no mention of one."""
@@ -143,26 +146,42 @@ class ValueTable:
     ) -> None:
         """Map n-grams of inputs to values that the inputs do not have, such as "Poland" to `PL`."""
         ngrams = [set(_ngrams(x)) for x in inputs]
-        rows_with: Counter[Form] = Counter()
-        for row_ngrams in ngrams:
-            rows_with.update(row_ngrams)
-        variants = Counter(context for context, _ in uncopied)
+        rows_of: dict[str, set[int]] = defaultdict(set)
+        variants: Counter[str] = Counter()
+        for (context, _), rows in uncopied.items():
+            rows_of[context].update(rows)
+            variants[context] += 1
+        rows_with: dict[str, Counter[Form]] = {}
+        for context, context_rows in rows_of.items():
+            counts: Counter[Form] = Counter()
+            for row in context_rows:
+                counts.update(ngrams[row])
+            rows_with[context] = counts
         for (context, text), rows in uncopied.items():
-            # a context with one value has a constant; a value that occurs once proves nothing
-            if variants[context] < 2 or len(rows) < 2:
-                continue
+            if variants[context] < 2:
+                continue  # a constant
             together: Counter[Form] = Counter()
-            for row in rows:
+            for row in set(rows):
                 together.update(ngrams[row])
+            count = len(set(rows))
             ranked = []
-            for form, count in together.items():
-                precision, recall = count / rows_with[form], count / len(rows)
-                otherwise = (len(rows) - count) / max(1, len(inputs) - rows_with[form])
+            for form, both in together.items():
+                total = rows_with[context][form]
+                precision, recall = both / total, both / count
+                otherwise = (count - both) / max(1, len(rows_of[context]) - total)
                 least = max(DERIVED_PRECISION, DERIVED_RISK * otherwise)
-                if count >= 2 and recall >= DERIVED_RECALL and precision >= least:
+                # a value that occurs once proves nothing, unless it abbreviates the word
+                is_proven = both >= 2 or (len(form) == 1 and _abbreviates(text, form[0]))
+                if is_proven and recall >= DERIVED_RECALL and precision >= least:
                     ranked.append((precision * recall, len(form), form))
             for _, _, form in sorted(ranked, reverse=True)[:DERIVED_FORMS]:
                 self._count(form, context, text, together[form])
+
+    def is_plain(self, word: str) -> bool:
+        """Return True for punctuation, and for words of inputs that are hardly ever values."""
+        if not is_word(word):
+            return True
+        return self.plain[word] >= max(2.0, PLAIN * self.in_inputs[word])
 
     def is_value(self, word: str) -> bool:
         """Return True if outputs have this case-folded word because their inputs have it.
@@ -181,7 +200,9 @@ class ValueTable:
             source = self._derived_from(x, target.context, y.text[target.start : target.end])
             if source is not None:
                 derived.setdefault(source, []).append(target)
-        slots += [Slot(source, tuple(targets)) for source, targets in derived.items()]
+        slots += [
+            Slot(source, tuple(targets), is_derived=True) for source, targets in derived.items()
+        ]
         return sorted(slots, key=lambda slot: slot.source)
 
     def _derived_from(self, x: WordSpans, context: str, text: str) -> Span | None:
@@ -291,6 +312,15 @@ def _ngrams(x: WordSpans) -> Iterable[Form]:
         for start in range(len(x) - length + 1):
             if is_word(x.words[start]) and is_word(x.words[start + length - 1]):
                 yield x.folded[start : start + length]
+
+
+def _abbreviates(text: str, word: str) -> bool:
+    """Return True if a text has some letters of a word in order, the first included: PL, Poland."""
+    letters = iter(word)
+    is_short = 2 <= len(text) < len(word)
+    return (
+        is_short and text[:1].casefold() == word[:1] and all(c in letters for c in text.casefold())
+    )
 
 
 def _text(value: Any) -> str:

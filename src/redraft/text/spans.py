@@ -16,6 +16,7 @@ Span = tuple[int, int]
 _WORD = re.compile(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"  # an e-mail address
     r"|\d+(?:[.,:/-]\d+)*(?!\w)"  # a number, a time or a date
+    r"|\w{2,}(?:-\w*\d{2}\w*)+"  # a code such as INV-2025-0318
     r"|\w+|\n|[^\w\s]"
 )
 QUOTES = frozenset("\"'`")
@@ -103,6 +104,15 @@ class WordSpans:
             elif is_number(self.words[i]) or "@" in self.words[i][1:]:
                 yield i, i + 1
             i = max(end, i + 1)
+
+
+def shape_of(word: str) -> str:
+    """Return the kind of a word: number, code, address or plain word."""
+    if is_number(word):
+        return "number"
+    if "@" in word[1:]:
+        return "address"
+    return "code" if "-" in word else "word"
 
 
 def overlaps(span: Span, other: Span) -> bool:
