@@ -155,26 +155,32 @@ def test_a_precision_that_was_never_reached_is_refused(
     from redraft.editing.confidence import Confidence
 
     monkeypatch.setattr(Confidence, "threshold", lambda *_: None)
-    expected = "--precision 0.95: not reached at any confidence on the 3 held-out pairs"
+    expected = "--precision: 0.95 is not reached at any confidence on the 3 held-out pairs"
     assert_refused(expected, folder / "sure", TEXT, "--precision", 0.95)
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        *(("--beam", 2), ("--ttt-steps", 2)),
-        *(("--min-confidence", 0.5), ("--precision", 0.5)),
+        ("--beam", 2),
+        ("--ttt-steps", 2),
     ],
 )
 def test_options_of_the_neural_editor_are_refused_by_models_without_it(
     option: str, value: float, folder: Path
 ) -> None:
-    expected = f"{option} needs the neural editor, and this model has the verbatim one; fit it"
+    expected = f"{option}: needs the neural editor, and this model has the verbatim one; fit it"
     assert_refused(expected, folder / "verbatim", TEXT, option, value)
 
 
+@pytest.mark.parametrize("option", ["--min-confidence", "--precision"])
+def test_a_threshold_is_refused_by_editors_without_confidence(option: str, folder: Path) -> None:
+    expected = f"{option}: the verbatim editor has no confidence; fit the model again"
+    assert_refused(expected, folder / "verbatim", TEXT, option, 0.5)
+
+
 def test_a_model_of_few_pairs_says_what_its_confidence_would_take(folder: Path) -> None:
-    expected = "--precision needs a model with calibrated confidence; fit it again on 20"
+    expected = "--precision: this model has no calibrated confidence; fit it again on 20"
     assert_refused(expected, folder / "few", TEXT, "--precision", 0.9)
 
 

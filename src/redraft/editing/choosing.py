@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from redraft.editing.base import Editor
 from redraft.editing.chooser import Chooser, answer_features
+from redraft.editing.confidence import Confidence
 from redraft.editing.proposals import FEATURES, Proposals, features_of, propose
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.templates import TemplateModel
@@ -80,9 +81,9 @@ class ChoosingEditor(Editor):
         self.chooser = chooser
 
     @property
-    def confidence(self) -> "Chooser | None":
-        """The chooser, if it can tell a confidence."""
-        return self.chooser
+    def confidence(self) -> Confidence | None:
+        """The calibration of the chooser; None without a chooser."""
+        return None if self.chooser is None else self.chooser.confidence
 
     def wants(self, k: int) -> int:
         """Return the number of prototypes that propose."""
