@@ -24,6 +24,11 @@ class OptionError(ConfigError):
         self.field = field
 
 
+def is_below(confidence: float | None, threshold: float | None) -> bool:
+    """Return True if a model abstains from an answer of this confidence, None counting as 0."""
+    return threshold is not None and (confidence or 0.0) < threshold
+
+
 @dataclass(frozen=True)
 class Prediction:
     """The ranked candidates for an input, and the confidence threshold for abstaining."""
@@ -40,7 +45,7 @@ class Prediction:
     @property
     def abstains(self) -> bool:
         """True if the confidence is below the threshold."""
-        return self.threshold is not None and self.confidence < self.threshold
+        return is_below(self.confidence, self.threshold)
 
     @property
     def output(self) -> str | None:
