@@ -208,16 +208,17 @@ def _print(prediction: "Prediction", *, explain: bool) -> None:
     from redraft.cli._panels import abstained_line, candidate_panel, explained_panel
 
     console = stdout()
+    marks = not console.is_terminal
     if prediction.abstains and prediction.ranked:
         console.print(abstained_line(prediction.confidence, prediction.threshold or 0.0))
     if not prediction.ranked:
         console.print(candidate_panel(prediction.x, None))
     for rank, candidate in enumerate(prediction.ranked, start=1):
         if explain:
-            marks = not console.is_terminal
-            console.print(explained_panel(prediction.x, candidate, rank=rank, marks=marks))
+            panel = explained_panel(prediction.x, candidate, rank=rank, marks=marks)
         else:
-            console.print(candidate_panel(prediction.x, candidate))
+            panel = candidate_panel(prediction.x, candidate, marks=marks)
+        console.print(panel)
 
 
 def _read_inputs(path: Path, fields: "Sequence[str]") -> "list[Input]":

@@ -6,6 +6,7 @@ import { lineOf, probabilityInWords } from "./suggestions.js";
 import { hideTooltip } from "./tooltip.js";
 import { showDiff, showDiffLegend } from "./diff.js";
 import { showKeys, showLegend, showTokens, tokensOf } from "./tokens.js";
+import { showWarnings, warningSign } from "./warnings.js";
 
 /** A confidence in words: "right about 83 times in 100". */
 export const confidenceInWords = (confidence) => {
@@ -43,25 +44,32 @@ const madeFrom = ({ prototype }, rank) => {
   return `Edited from ${which}, at distance ${prototype.distance.toFixed(3)}.`;
 };
 
-const choice = ({ output, log_prob: logProb }, at, isChosen, choose) =>
-  element(
+/** Returns the probability of an answer, or else its confidence; null if it has neither. */
+const figureOf = ({ log_prob: logProb, confidence }) => (logProb === null ? confidence : Math.exp(logProb));
+
+const choice = (answer, at, isChosen, choose) => {
+  const figure = figureOf(answer);
+  return element(
     "button",
     { type: "button", class: "answer-choice", "aria-pressed": String(isChosen), onclick: choose },
     element("span", { class: "rank" }, String(at + 1)),
-    element("code", {}, output === "" ? "(empty)" : lineOf(output)),
-    element("span", { class: "probability" }, logProb !== null && probabilityInWords(Math.exp(logProb))),
+    element("code", {}, answer.output === "" ? "(empty)" : lineOf(answer.output)),
+    element("span", { class: "probability" }, warningSign(answer), figure !== null && probabilityInWords(figure)),
   );
+};
 
 const others = (answers, chosen, choose) => {
   if (answers.length < 2) return "";
   const isLikely = answers.some(({ log_prob: logProb }) => logProb !== null);
+  const name = isLikely ? "probability" : "confidence";
+  const hasFigures = answers.some((answer) => figureOf(answer) !== null);
   const items = answers.map((answer, at) =>
     element("li", {}, choice(answer, at, at === chosen, () => choose(at))),
   );
   return element(
     "div",
     { class: "answers" },
-    element("h3", { id: "answers-heading" }, "All answers", isLikely && element("span", {}, "probability")),
+    element("h3", { id: "answers-heading" }, "All answers", hasFigures && element("span", {}, name)),
     element("ol", { "aria-labelledby": "answers-heading" }, items),
   );
 };
@@ -70,9 +78,9 @@ const heading = (...more) =>
   element("header", { class: "section-header" }, element("h2", { id: "answer-heading" }, "Answer"), ...more);
 
 /** Tokens are counted only where the editor traced them. */
-const legendOf = (isDiff, { tokens }) => {
+const legendOf = (isDiff, answer) => {
   if (isDiff) return showDiffLegend();
-  return tokens.length > 0 ? showLegend(tokens) : showKeys();
+  return answer.tokens.length > 0 ? showLegend(answer) : showKeys();
 };
 
 /** Shows a placeholder while the answer is loading. */
@@ -96,6 +104,7 @@ export const showAnswer = (section, state, on) => {
   const focused = section.contains(document.activeElement) ? keyOf(document.activeElement) : null;
   section.replaceChildren(
     heading(modes, copyButton(() => answer.output)),
+    showWarnings(answer),
     isDiff ? showDiff(answer.diff) : showTokens(tokens, state.x),
     legendOf(isDiff, answer),
     element(
