@@ -44,32 +44,27 @@ const madeFrom = ({ prototype }, rank) => {
   return `Edited from ${which}, at distance ${prototype.distance.toFixed(3)}.`;
 };
 
-/** Returns the probability of an answer, or else its confidence; null if it has neither. */
-const figureOf = ({ log_prob: logProb, confidence }) => (logProb === null ? confidence : Math.exp(logProb));
-
 const choice = (answer, at, isChosen, choose) => {
-  const figure = figureOf(answer);
+  const probability = answer.log_prob !== null && probabilityInWords(Math.exp(answer.log_prob));
   return element(
     "button",
     { type: "button", class: "answer-choice", "aria-pressed": String(isChosen), onclick: choose },
     element("span", { class: "rank" }, String(at + 1)),
     element("code", {}, answer.output === "" ? "(empty)" : lineOf(answer.output)),
-    element("span", { class: "probability" }, warningSign(answer), figure !== null && probabilityInWords(figure)),
+    element("span", { class: "probability" }, warningSign(answer), probability),
   );
 };
 
 const others = (answers, chosen, choose) => {
   if (answers.length < 2) return "";
   const isLikely = answers.some(({ log_prob: logProb }) => logProb !== null);
-  const name = isLikely ? "probability" : "confidence";
-  const hasFigures = answers.some((answer) => figureOf(answer) !== null);
   const items = answers.map((answer, at) =>
     element("li", {}, choice(answer, at, at === chosen, () => choose(at))),
   );
   return element(
     "div",
     { class: "answers" },
-    element("h3", { id: "answers-heading" }, "All answers", hasFigures && element("span", {}, name)),
+    element("h3", { id: "answers-heading" }, "All answers", isLikely && element("span", {}, "probability")),
     element("ol", { "aria-labelledby": "answers-heading" }, items),
   );
 };
