@@ -27,6 +27,7 @@ LAYERS = (
     "model",
     "registry",
     "persistence",
+    "predictor",
     "metrics",
     "report",
     "training",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redraft.errors import PairsError
-from redraft.types import MAX_META_DEPTH, Example, as_input, input_text, meta_problem
+from redraft.types import MAX_META_DEPTH, Candidate, Example, as_input, input_text, meta_problem
 
 inputs = st.dictionaries(st.text(), st.text(), min_size=1)
 examples = st.builds(Example, inputs, st.text(), st.dictionaries(st.text(), st.integers()))
@@ -86,3 +86,16 @@ def test_meta_that_is_accepted_is_strict_json(meta: dict[str, Any]) -> None:
     else:
         with pytest.raises(ValueError, match="not JSON compliant"):
             json.dumps(meta, allow_nan=False)
+
+
+def test_a_candidate_says_in_words_what_is_doubtful() -> None:
+    sure = Candidate("f()", 0.0, None)
+    assert sure.warnings == ()
+    assert not {"invented", "unfamiliar"} & set(sure.to_json())
+    doubtful = Candidate("f('BR', 'PL')", 0.0, None, invented=("BR", "PL"), is_familiar=False)
+    assert doubtful.warnings == (
+        "nothing similar in the index",
+        "values from nowhere: 'BR', 'PL'",
+    )
+    assert doubtful.to_json()["invented"] == ["BR", "PL"]
+    assert doubtful.to_json()["unfamiliar"] is True

@@ -7,6 +7,7 @@ from redraft.errors import RedraftError
 if TYPE_CHECKING:
     from redraft.data.pairs import read_pairs
     from redraft.model import RetrieveAndEdit
+    from redraft.predictor import Prediction, PredictOptions, Predictor
     from redraft.server.client import Client as Client
     from redraft.types import Candidate, Example, Prototype
 
@@ -15,6 +16,9 @@ __version__ = "0.6.0"
 __all__ = [
     "Candidate",
     "Example",
+    "PredictOptions",
+    "Prediction",
+    "Predictor",
     "Prototype",
     "RedraftError",
     "RetrieveAndEdit",
@@ -26,6 +30,9 @@ _LAZY = {
     "Candidate": "redraft.types",
     "Client": "redraft.server.client",
     "Example": "redraft.types",
+    "PredictOptions": "redraft.predictor",
+    "Prediction": "redraft.predictor",
+    "Predictor": "redraft.predictor",
     "Prototype": "redraft.types",
     "RetrieveAndEdit": "redraft.model",
     "read_pairs": "redraft.data.pairs",

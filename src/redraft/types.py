@@ -194,6 +194,16 @@ class Candidate:
     invented: tuple[str, ...] = ()
     is_familiar: bool = True
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The marks of the candidate in words, one line each."""
+        warnings = () if self.is_familiar else ("nothing similar in the index",)
+        if not self.invented:
+            return warnings
+        noun = "value" if len(self.invented) == 1 else "values"
+        values = ", ".join(f"'{value}'" for value in self.invented)
+        return (*warnings, f"{noun} from nowhere: {values}")
+
     def diff(self) -> "Diff":
         """Compare the output with the prototype's output."""
         from redraft.text.diff import Diff

@@ -9,12 +9,13 @@ from redraft import Example, RetrieveAndEdit
 from redraft.bulk.addresses import names_in, read_whole
 from redraft.bulk.job import BulkTask, Job, Outcome, in_this_process
 from redraft.bulk.mine import MineJob
-from redraft.bulk.predict import PredictJob, PredictOptions
+from redraft.bulk.predict import PredictJob
 from redraft.bulk.ray_cluster import RayCluster
 from redraft.bulk.shards import Inputs, cut_files, cut_sources
 from redraft.bulk.work import worker_of
 from redraft.errors import BulkError, ConfigError, MissingExtraError
 from redraft.mining.python_functions import find_sources
+from redraft.predictor import PredictOptions
 
 SHARDS = ["000000.jsonl", "000001.jsonl", "000002.jsonl"]
 

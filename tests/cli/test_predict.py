@@ -13,8 +13,9 @@ from redraft import RetrieveAndEdit
 from redraft.cli._panels import legend, traced
 from redraft.cli.app import app
 from redraft.editing.beam_search import SearchConfig
-from redraft.types import TracedToken
+from redraft.types import Candidate, TracedToken
 from tests.greetings import greeter
+from tests.shop import MAPPED, UNKNOWN, WITHOUT_VALUE, shopkeeper
 
 TEXT = "greet Zorblax"
 OUTPUT = 'print("hello Zorblax")'
@@ -22,10 +23,11 @@ OUTPUT = 'print("hello Zorblax")'
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with confidence, one without, and one that does not edit."""
+    """A model with confidence, one without, one that does not edit, and one that marks."""
     folder = tmp_path_factory.mktemp("models")
     greeter(30).save(folder / "sure")
     greeter().save(folder / "few")
+    shopkeeper().save(folder / "shop")
     examples = greeter().retriever.examples
     verbatim = RetrieveAndEdit.fit(examples, retriever="lexical", editor="verbatim")
     verbatim.save(folder / "verbatim")
@@ -90,17 +92,70 @@ def test_origins_can_be_told_apart_without_colours() -> None:
         TracedToken("f", "prototype"),
         TracedToken("(", "prototype"),
         TracedToken(" name", "input"),
+        TracedToken(" PL", "mapped"),
         TracedToken(")", "generated"),
     )
+    candidate = Candidate("f( name PL)", 0.0, None, provenance=provenance)
     console = Console(file=io.StringIO(), force_terminal=True, no_color=True)
     with console.capture() as captured:
         console.print(traced(provenance, marks=False))
-        console.print(legend(marks=False))
-    answer, explained = captured.get().splitlines()
-    assert answer == "\x1b[1mf(\x1b[0m \x1b[4mname\x1b[0m)"
+        console.print(legend(candidate, marks=False))
+    answer, *lines = captured.get().splitlines()
+    explained = "".join(lines)
+    assert answer == "\x1b[1mf(\x1b[0m \x1b[4mname\x1b[0m \x1b[3mPL\x1b[0m)"
     assert explained.startswith("\x1b[1mcopied from the prototype\x1b[0m")
     assert "\x1b[4mcopied from the input\x1b[0m" in explained
-    assert traced(provenance, marks=True).plain == "‹f(› «name»)"
+    assert "\x1b[3mmapped from the input as in other examples\x1b[0m" in explained
+    assert traced(provenance, marks=True).plain == "‹f(› «name» [→PL])"
+
+
+def test_an_invented_value_is_marked_within_its_token_and_across_tokens() -> None:
+    provenance = (TracedToken("date = '2024", "prototype"), TracedToken("-07'", "generated"))
+    invented = ("2024-07",)
+    assert traced(provenance, marks=True, invented=invented).plain == "‹date = '2024(?)›-07(?)'"
+    shown = traced(provenance, marks=False, invented=invented)
+    marked = [
+        shown.plain[span.start : span.end] for span in shown.spans if "reverse" in str(span.style)
+    ]
+    assert "".join(marked) == "2024-07"
+
+
+@pytest.mark.parametrize("explain", [(), ("--explain",)])
+def test_warnings_stand_above_the_answer(explain: tuple[str, ...], folder: Path) -> None:
+    options = (*explain, "--format", "table")
+    shown = predict(folder / "shop", WITHOUT_VALUE, *options).stdout
+    assert shown.index("warning: value from nowhere: 'BR'") < shown.index("│ answer")
+    assert "nothing similar" not in shown
+    shown = predict(folder / "shop", UNKNOWN, *options).stdout
+    assert shown.index("warning: nothing similar in the index") < shown.index("│ answer")
+    assert "warning" not in predict(folder / "shop", MAPPED, *options).stdout
+
+
+def test_mapped_and_invented_values_have_marks_and_a_legend(folder: Path) -> None:
+    options = ("--explain", "--format", "table")
+    shown = predict(folder / "shop", MAPPED, *options).stdout
+    assert "‹SELECT rate FROM taxes WHERE country = '›[→PL]‹'›" in shown
+    assert "[→mapped from the input as in other examples]" in shown
+    shown = predict(folder / "shop", WITHOUT_VALUE, *options).stdout
+    assert "‹SELECT rate FROM taxes WHERE country = 'BR(?)'›" in shown
+    assert "value from nowhere(?)" in shown
+
+
+def test_edits_can_be_read_in_a_file(folder: Path) -> None:
+    shown = predict(folder / "shop", MAPPED, "--format", "table").stdout
+    assert "country = '[-BR-]{+PL+}'" in shown
+
+
+def test_marks_are_in_the_json_where_there_are_any(folder: Path) -> None:
+    (invented,) = answer(folder / "shop", WITHOUT_VALUE)["candidates"]
+    assert invented["invented"] == ["BR"]
+    assert "unfamiliar" not in invented
+    row = answer(folder / "shop", UNKNOWN, "--precision", 0.9)
+    assert (row["output"], row["abstained"]) == (None, True)
+    assert row["candidates"][0]["unfamiliar"] is True
+    (mapped,) = answer(folder / "shop", MAPPED, "--precision", 0.9, "--explain")["candidates"]
+    assert {"text": "PL", "origin": "mapped"} in mapped["provenance"]
+    assert not {"invented", "unfamiliar"} & set(mapped)
 
 
 def test_steps_of_test_time_training_reach_the_search(folder: Path) -> None:
@@ -155,26 +210,32 @@ def test_a_precision_that_was_never_reached_is_refused(
     from redraft.editing.confidence import Confidence
 
     monkeypatch.setattr(Confidence, "threshold", lambda *_: None)
-    expected = "--precision 0.95: not reached at any confidence on the 3 held-out pairs"
+    expected = "--precision: 0.95 is not reached at any confidence on the 3 held-out pairs"
     assert_refused(expected, folder / "sure", TEXT, "--precision", 0.95)
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        *(("--beam", 2), ("--ttt-steps", 2)),
-        *(("--min-confidence", 0.5), ("--precision", 0.5)),
+        ("--beam", 2),
+        ("--ttt-steps", 2),
     ],
 )
 def test_options_of_the_neural_editor_are_refused_by_models_without_it(
     option: str, value: float, folder: Path
 ) -> None:
-    expected = f"{option} needs the neural editor, and this model has the verbatim one; fit it"
+    expected = f"{option}: needs the neural editor, and this model has the verbatim one; fit it"
     assert_refused(expected, folder / "verbatim", TEXT, option, value)
 
 
+@pytest.mark.parametrize("option", ["--min-confidence", "--precision"])
+def test_a_threshold_is_refused_by_editors_without_confidence(option: str, folder: Path) -> None:
+    expected = f"{option}: the verbatim editor has no confidence; fit the model again"
+    assert_refused(expected, folder / "verbatim", TEXT, option, 0.5)
+
+
 def test_a_model_of_few_pairs_says_what_its_confidence_would_take(folder: Path) -> None:
-    expected = "--precision needs a model with calibrated confidence; fit it again on 20"
+    expected = "--precision: this model has no calibrated confidence; fit it again on 20"
     assert_refused(expected, folder / "few", TEXT, "--precision", 0.9)
 
 

@@ -11,9 +11,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 from redraft import Example, RetrieveAndEdit
 from redraft.completion.project import Project
+from redraft.text.marks import value_spans
 from tests.e2e.page_server import PageServer
 from tests.greetings import greeter
 from tests.programs import program
+from tests.shop import MAPPED, UNKNOWN, WITHOUT_VALUE, shopkeeper
 
 SOURCE = '''
 def area(side):
@@ -59,9 +61,12 @@ def plain(examples: list[Example], folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A model that edits, one of functions, one with several fields and one without a map."""
+    """A model that edits, one of functions, one with several fields, one without a map, one that
+    marks values.
+    """
     root = tmp_path_factory.mktemp("models")
     greeter().save(root / "greetings")
+    shopkeeper().save(root / "shop")
     (root / "source").mkdir()
     (root / "source" / "shapes.py").write_text(SOURCE)
     mined = Project.read([root / "source"]).files.values()
@@ -73,6 +78,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "functions": plain([each for found in mined for each in found], root / "functions"),
         "cards": plain(cards, root / "cards"),
         "lonely": plain(cards[:1], root / "lonely"),
+        "shop": root / "shop",
     }
 
 
@@ -140,6 +146,59 @@ def test_an_answer_shows_where_each_token_came_from(open_page: Open) -> None:
     second.click()
     expect(second).to_have_attribute("aria-pressed", "true")
     expect(tokens).to_have_text(second.locator("code").inner_text())
+
+
+def test_a_value_from_nowhere_is_named_above_the_answer_and_marked_in_it(open_page: Open) -> None:
+    page = open_page(model="shop")
+    predict(page, WITHOUT_VALUE)
+    warnings = page.get_by_role("list", name="Warnings")
+    expect(warnings).to_contain_text("Value from nowhere: 'BR'")
+    expect(page.locator(".tokens .invented")).to_have_text("BR")
+    expect(page.locator(".answer .legend")).to_contain_text("value from nowhere")
+    page.locator(".tokens .invented").hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("value from nowhere: neither your input")
+    expect(page.locator("#announcer")).to_contain_text("Warning: Value from nowhere: 'BR'.")
+    expect(page.locator(".warning-sign")).to_have_count(3)
+    page.get_by_text("Diff", exact=True).click()
+    expect(warnings).to_be_visible()
+
+
+def test_an_input_like_no_example_is_said_to_be_so(open_page: Open) -> None:
+    page = open_page(model="shop")
+    predict(page, UNKNOWN)
+    warnings = page.get_by_role("list", name="Warnings")
+    expect(warnings).to_contain_text("Nothing similar in the index")
+    predict(page, "how many customers in Oslo")
+    expect(warnings).to_have_count(0)
+
+
+def test_a_mapped_value_has_its_own_colour_and_legend_entry(open_page: Open) -> None:
+    page = open_page(model="shop")
+    expect(page.locator(".legend .from-mapped")).to_be_visible()
+    predict(page, MAPPED)
+    expect(page.locator(".tokens .from-mapped")).to_have_text("PL")
+    expect(page.locator(".legend .from-mapped")).to_have_text(
+        "mapped from the input as in other examples"
+    )
+    colour = "element => getComputedStyle(element).color"
+    others = page.locator(".tokens .from-prototype").first.evaluate(colour)
+    assert page.locator(".tokens .from-mapped").evaluate(colour) != others
+    expect(page.get_by_role("list", name="Warnings")).to_have_count(0)
+
+
+FIND_VALUES = """async ([text, values]) => {
+  const { findValues } = await import(new URL("warnings.js", document.baseURI));
+  return findValues(text, values);
+}"""
+
+
+@pytest.mark.parametrize("values", [["2024-07-03"], ["a@b.io", "São"], ["C", "C++"]])
+def test_the_page_finds_the_values_that_the_library_finds(
+    open_page: Open, values: list[str]
+) -> None:
+    text = "on 2024-07-03, mail a@b.io in São or Sãos, C++ or C"
+    found = open_page().evaluate(FIND_VALUES, [text, values])
+    assert [tuple(span) for span in found] == value_spans(text, values)
 
 
 def test_another_prototype_can_be_edited_and_the_diff_follows(open_page: Open) -> None:
@@ -429,16 +488,30 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+def assert_legible(page: Page) -> None:
+    """Every control has a name, and every text enough contrast."""
+    assert page.evaluate(NAMELESS) == []
+    texts = page.evaluate(TEXTS)
+    assert len(texts) > 10
+    faint = [text for text in texts if contrast(*text[1:]) < LEAST_CONTRAST]
+    assert faint == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_control_has_a_name_and_every_text_can_be_read(open_page: Open, scheme: str) -> None:
     page = open_page(color_scheme=scheme)
     for view in VIEWS:
         shown(page, view)
-        assert page.evaluate(NAMELESS) == []
-        texts = page.evaluate(TEXTS)
-        assert len(texts) > 10
-        faint = [text for text in texts if contrast(*text[1:]) < LEAST_CONTRAST]
-        assert faint == []
+        assert_legible(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("text", [MAPPED, WITHOUT_VALUE, UNKNOWN])
+def test_marks_can_be_read_and_fit_a_narrow_screen(open_page: Open, scheme: str, text: str) -> None:
+    page = open_page(model="shop", color_scheme=scheme, viewport=NARROW)
+    predict(page, text)
+    assert_legible(page)
+    assert page.evaluate(WIDER) == []
 
 
 WIDER = """() => [...document.querySelectorAll("html, main *")]

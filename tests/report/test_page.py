@@ -21,6 +21,7 @@ from redraft.report.plots import (
 )
 from redraft.types import Candidate, Example, Origin, Prototype, TracedToken
 from tests.reports import HOSTILE, Page, answered, evaluation_of, rated, written
+from tests.shop import MAPPED, UNKNOWN, WITHOUT_VALUE, shopkeeper
 
 pytest.importorskip("plotly")
 
@@ -203,6 +204,29 @@ def test_a_card_shows_where_each_token_came_from(tmp_path: Path) -> None:
     assert "copied from the input 2 tokens" in page.text
     assert "generated 2 tokens" in page.text
     assert shown(box) == "if a < 1:\n    return a"
+
+
+def test_a_card_marks_mapped_and_invented_values_and_unfamiliar_inputs(tmp_path: Path) -> None:
+    inputs = [MAPPED, WITHOUT_VALUE, UNKNOWN]
+    examples = [Example({"text": x}, "SELECT 1") for x in inputs]
+    page = written(Evaluation.of(examples, shopkeeper().predict(inputs)), tmp_path)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    mapped = '<span class="from-mapped" title="mapped from the input as in other examples">PL<'
+    assert mapped in text
+    assert "mapped from the input as in other examples 1 token" in page.text
+    assert '<span class="invented" title="value from nowhere">BR<' in text
+    assert "Value from nowhere: 'BR'." in page.text
+    assert page.text.count("Nothing similar in the index.") == 1
+
+
+def test_an_invented_value_cannot_run(tmp_path: Path) -> None:
+    plain = traced((HOSTILE, "prototype"))
+    [answer] = plain.answers
+    assert answer is not None
+    marked = replace(answer, invented=(HOSTILE,))
+    page = written(Evaluation.of(plain.examples, [[marked]]), tmp_path)
+    assert page.count("script") == 3
+    assert f"Value from nowhere: '{HOSTILE}'." in page.text
 
 
 def test_a_card_without_provenance_shows_none(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from redraft.server.http.app import AppConfig
 from redraft.server.http.middleware import SecurityConfig
 from redraft.server.served_model import ServedModel
 from tests.server.http.servers import URL, asking, functions, greetings
+from tests.shop import MAPPED, UNKNOWN, shopkeeper
 
 TOKEN = "a-token-of-some-length"
 
@@ -61,6 +62,27 @@ def test_it_asks_what_the_library_is_asked(client: Client) -> None:
     assert [len(each) for each in client.predict([{"text": "greet Ada"}, "b"], k=2)] == [2, 2]
     assert client.retrieve(["greet Ada"], k=3)[0][0].distance == 0
     assert client.complete("greet Ada", "print(")[0].text == '"hello Ada")'
+
+
+def test_answers_below_a_threshold_are_left_out() -> None:
+    with (
+        asking({"shop": lambda: ServedModel("shop", shopkeeper())}) as inner,
+        Client(URL, transport=Through(inner)) as client,
+    ):
+        [sure], unsure = client.predict([MAPPED, UNKNOWN], min_confidence=0.5)
+        assert sure.output.endswith("country = 'PL'")
+        assert unsure == []
+        assert client.predict([MAPPED, UNKNOWN], precision=0.9) == [[sure], []]
+        assert client.predict_one(MAPPED, precision=0.9) == sure
+        with pytest.raises(NoAnswerError, match="the model abstains"):
+            client.predict_one(UNKNOWN, min_confidence=0.5)
+        assert client.predict_one(UNKNOWN).unfamiliar
+
+
+def test_a_threshold_needs_a_model_with_confidence(client: Client) -> None:
+    with pytest.raises(RefusedError, match="the verbatim editor has no confidence") as caught:
+        client.predict(["greet Ada"], precision=0.9)
+    assert (caught.value.status, caught.value.field) == (422, "precision")
 
 
 def test_more_inputs_than_a_request_may_have_are_asked_in_several(client: Client) -> None:

@@ -1,6 +1,8 @@
 """Render prototypes, candidates and diffs as Rich panels for a terminal."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -10,6 +12,7 @@ from rich.text import Text
 
 from redraft.retrieval.words import shared_words
 from redraft.text.diff import Diff
+from redraft.text.marks import split_at_values, value_spans
 from redraft.types import Input, input_text
 
 if TYPE_CHECKING:
@@ -19,13 +22,20 @@ if TYPE_CHECKING:
 _LINES = 24
 """Lines shown of a text; longer texts are truncated with a note."""
 
+_LEGEND_WIDTH = 74
+"""Columns of a legend: a panel in a terminal of 80."""
+
 _ORIGINS = {
     "prototype": ("copied from the prototype", "bold green", "‹{}›"),
     "input": ("copied from the input", "underline cyan", "«{}»"),
+    "mapped": ("mapped from the input as in other examples", "italic magenta", "[→{}]"),
     "generated": ("generated", "", "{}"),
 }
 """Label, style and plain-text marks of each origin. Styles differ without colours too; marks are
 for output without styles."""
+
+_INVENTED = ("value from nowhere", "reverse red", "{}(?)")
+"""Label, style and plain-text mark of an invented value."""
 
 
 def shorten(text: str, lines: int = _LINES) -> str:
@@ -37,11 +47,15 @@ def shorten(text: str, lines: int = _LINES) -> str:
     return "\n".join([*all_lines[:lines], f"… {omitted} more lines"])
 
 
-def code(text: str) -> RenderableType:
-    """Return `text` with Python syntax highlighting, truncated."""
-    return Syntax(
-        shorten(text), "python", theme="ansi_dark", background_color="default", word_wrap=True
-    )
+def code(text: str, *, invented: Sequence[str] = ()) -> RenderableType:
+    """Return `text` with Python syntax highlighting, truncated, with invented values marked."""
+    shown = shorten(text)
+    syntax = Syntax(shown, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+    if not invented:
+        return syntax
+    highlighted = syntax.highlight(shown)
+    highlighted.rstrip()  # the highlighter ends every line
+    return _with_invented(highlighted, invented)
 
 
 def fields(x: Input) -> Text:
@@ -72,32 +86,54 @@ def coloured(diff: Diff) -> Text:
     return text
 
 
-def traced(provenance: "Sequence[TracedToken]", *, marks: bool) -> Text:
-    """Return an output whose tokens show their origins, by style or by `marks`."""
-    runs: list[tuple[str, str]] = []
-    for token in provenance:
-        if runs and runs[-1][0] == token.origin:
-            runs[-1] = (token.origin, runs[-1][1] + token.text)
-        else:
-            runs.append((token.origin, token.text))
+def traced(
+    provenance: "Sequence[TracedToken]", *, marks: bool, invented: Sequence[str] = ()
+) -> Text:
+    """Return an output whose tokens show their origins, by style or by `marks`.
+
+    Invented values are marked too.
+    """
     text = Text()
-    for origin, run in runs:
+    pieces = split_at_values(provenance, invented)
+    for origin, run in groupby(pieces, key=lambda piece: piece[0].origin):
         _, style, marked = _ORIGINS[origin]
-        spaces = run[: len(run) - len(run.lstrip())]  # belong to no word
-        shown = run[len(spaces) :]
-        text.append(spaces)
-        text.append(marked.format(shown) if marks and shown else shown, style=style)
+        shown = Text()
+        for is_value, parts in groupby(run, key=itemgetter(1)):
+            part = "".join(token.text for token, _ in parts)
+            if is_value:
+                part = _INVENTED[2].format(part) if marks else part
+            shown.append(part, style=_INVENTED[1] if is_value else style)
+        spaces = len(shown.plain) - len(shown.plain.lstrip())  # belong to no word
+        before, after = marked.split("{}") if marks and shown.plain.strip() else ("", "")
+        text.append(shown.plain[:spaces])
+        text.append(before, style=style)
+        text.append_text(shown[spaces:])
+        text.append(after, style=style)
     return text
 
 
-def legend(*, marks: bool) -> Text:
-    """Return the legend for the styles or marks of `traced`."""
+def legend(candidate: "Candidate", *, marks: bool) -> Text:
+    """Return the legend for the origins of a candidate's tokens, as `traced` shows them."""
+    origins = {token.origin for token in candidate.provenance}
+    entries = [entry for origin, entry in _ORIGINS.items() if origin in origins]
+    entries += [_INVENTED] if candidate.invented else []
     text = Text()
-    for name, style, marked in _ORIGINS.values():
-        text.append(marked.format(name) if marks else name, style=style)
-        text.append("   ")
-    text.rstrip()
+    width = 0
+    for name, style, marked in entries:
+        shown = marked.format(name) if marks else name
+        if width and width + len(shown) > _LEGEND_WIDTH:
+            text.append("\n")
+            width = 0
+        text.append("   " if width else "")
+        text.append(shown, style=style)
+        width += len(shown) + 3
     return text
+
+
+def warning_lines(candidate: "Candidate") -> list[RenderableType]:
+    """Return a line for each warning of a candidate, and an empty one after them."""
+    lines = [Text(f"warning: {warning}", style="bold yellow") for warning in candidate.warnings]
+    return [*lines, Text()] if lines else []
 
 
 def candidate_scores(candidate: "Candidate") -> str:
@@ -127,12 +163,18 @@ def prototype_panel(prototype: "Prototype", *, rank: int, query: Input | None = 
     return Panel(parts, title=title, subtitle=source(prototype.example), title_align="left")
 
 
-def candidate_panel(x: Input, candidate: "Candidate | None", *, truth: str | None = None) -> Panel:
-    """Return a panel with input, prototype and output, and the diff to `truth` if given."""
+def candidate_panel(
+    x: Input, candidate: "Candidate | None", *, truth: str | None = None, marks: bool = False
+) -> Panel:
+    """Return a panel with input, prototype and output, and the diff to `truth` if given.
+
+    `marks` replaces the styles of an edited output by characters, for output to a file.
+    """
     parts: list[RenderableType] = [fields(x), Text()]
     if candidate is None:
         return Panel(Group(*parts, Text("no answer: nothing was retrieved", style="yellow")))
-    parts += [*_prototype_parts(candidate), *_answer_parts(candidate)]
+    parts += _prototype_parts(candidate)
+    parts += [*warning_lines(candidate), *_answer_parts(candidate, marks=marks)]
     if truth is not None:
         heading = "answer → truth · removed struck through, added underlined"
         parts += [Text(), Text(heading, style="bold"), _cut(Diff.between(candidate.output, truth))]
@@ -152,10 +194,12 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
         if not marks:
             heading = "prototype → answer · removed struck through, added underlined"
         parts += [Text(heading, style="bold"), changes, Text()]
-    parts += [Text("answer", style="bold"), code(candidate.output)]
+    parts += warning_lines(candidate)
+    parts += [Text("answer", style="bold"), code(candidate.output, invented=candidate.invented)]
     if candidate.provenance:
-        parts += [Text(), Text("origin of its tokens", style="bold"), legend(marks=marks)]
-        parts += [traced(candidate.provenance, marks=marks)]
+        parts += [Text(), Text("origin of its tokens", style="bold")]
+        parts += [legend(candidate, marks=marks), Text()]
+        parts += [traced(candidate.provenance, marks=marks, invented=candidate.invented)]
     title = " · ".join(part for part in (str(rank), candidate_scores(candidate)) if part)
     return Panel(Group(*parts), title=title, title_align="left")
 
@@ -195,13 +239,25 @@ def _prototype_parts(candidate: "Candidate") -> list[RenderableType]:
     return [Text(heading, style="bold"), fields(candidate.prototype.example.x), Text()]
 
 
-def _answer_parts(candidate: "Candidate") -> list[RenderableType]:
+def _answer_parts(candidate: "Candidate", *, marks: bool) -> list[RenderableType]:
     unchanged = (
         candidate.prototype is not None and candidate.output == candidate.prototype.example.y
     )
     label = "answer · the prototype's output as it is" if unchanged else "answer · edited"
-    shown = code(candidate.output) if unchanged else coloured(candidate.diff())
+    if unchanged:
+        shown = code(candidate.output, invented=candidate.invented)
+    elif marks:
+        label += " · [-removed-] {+added+}"
+        shown = Text(str(candidate.diff()))
+    else:
+        shown = _with_invented(coloured(candidate.diff()), candidate.invented)
     return [Text(label, style="bold"), shown]
+
+
+def _with_invented(text: Text, invented: Sequence[str]) -> Text:
+    for start, end in value_spans(text.plain, invented):
+        text.stylize(_INVENTED[1], start, end)
+    return text
 
 
 def _cut(diff: Diff) -> Text:

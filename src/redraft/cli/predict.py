@@ -1,5 +1,7 @@
 """`redraft predict`: predict the outputs of one input or of a file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +19,7 @@ from redraft.errors import ConfigError, PairsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from redraft.bulk.predict import Prediction
+    from redraft.predictor import Prediction
     from redraft.types import Input
 
 cls = BulkCommand
@@ -128,9 +130,10 @@ def command(
     `redraft predict model/ --file inputs/ -o predictions/ --ray head:6379`
     """
     from redraft.bulk.addresses import absolute
-    from redraft.bulk.predict import BATCH, PredictJob, PredictOptions, Predictor
+    from redraft.bulk.predict import BATCH, PredictJob
     from redraft.bulk.shards import cut_files
     from redraft.model import RetrieveAndEdit
+    from redraft.predictor import PredictOptions, Predictor
 
     if (text is None) == (file is None):
         raise PairsError("give either one INPUT or --file FILE")
@@ -155,11 +158,12 @@ def command(
         if not file or form is not Format.JSON:
             raise PairsError(f"--out {out}: shards are JSON lines of the inputs in --file FILE")
         job = PredictJob.of(absolute(str(model)), predict_options, store=store)
-        run_job(job, lambda: cut_files(file, rows, without=out), out, ray=ray)
+        with _naming_options():
+            run_job(job, lambda: cut_files(file, rows, without=out), out, ray=ray)
         return
     if ray is not None:
         raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
-    with working("loading the model"):
+    with working("loading the model"), _naming_options():
         predictor = Predictor(RetrieveAndEdit.load(model, store=store), predict_options)
     if precision is not None:
         print_note(f"abstaining below a confidence of {predictor.threshold:.0%}")
@@ -188,21 +192,33 @@ def _refuse_contradictions(*pairs: dict[str, object]) -> None:
             raise ConfigError(f"{' and '.join(pair)} exclude each other; leave out one of them")
 
 
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Name the option that the model cannot follow as it is written on the command line."""
+    from redraft.predictor import OptionError
+
+    try:
+        yield
+    except OptionError as error:
+        raise ConfigError(f"--{error.field.replace('_', '-')}: {error}") from error
+
+
 def _print(prediction: "Prediction", *, explain: bool) -> None:
     """Print the candidates as panels."""
     from redraft.cli._panels import abstained_line, candidate_panel, explained_panel
 
     console = stdout()
+    marks = not console.is_terminal
     if prediction.abstains and prediction.ranked:
         console.print(abstained_line(prediction.confidence, prediction.threshold or 0.0))
     if not prediction.ranked:
         console.print(candidate_panel(prediction.x, None))
     for rank, candidate in enumerate(prediction.ranked, start=1):
         if explain:
-            marks = not console.is_terminal
-            console.print(explained_panel(prediction.x, candidate, rank=rank, marks=marks))
+            panel = explained_panel(prediction.x, candidate, rank=rank, marks=marks)
         else:
-            console.print(candidate_panel(prediction.x, candidate))
+            panel = candidate_panel(prediction.x, candidate, marks=marks)
+        console.print(panel)
 
 
 def _read_inputs(path: Path, fields: "Sequence[str]") -> "list[Input]":

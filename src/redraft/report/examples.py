@@ -6,14 +6,15 @@ select the examples.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 from itertools import groupby
 
 from redraft.metrics.evaluation import Evaluation
 from redraft.report.plots import counted, gist, primary_scores, short_distance
 from redraft.text.diff import Diff, Span
-from redraft.types import Candidate, Example, Input, Origin, TracedToken
+from redraft.text.marks import split_at_values
+from redraft.types import Candidate, Example, Input, Origin
 
 MAX_CHARACTERS = 20_000
 """Maximum number of characters shown of a text."""
@@ -24,8 +25,10 @@ MAX_COMPARED = 3_000
 _ORIGINS: dict[Origin, str] = {
     "prototype": "copied from the prototype",
     "input": "copied from the input",
+    "mapped": "mapped from the input as in other examples",
     "generated": "generated",
 }
+_INVENTED = "value from nowhere"
 
 
 def examples_markup(evaluation: Evaluation, rows: Iterable[int]) -> str:
@@ -40,16 +43,19 @@ def _example(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
     tags = [f"row {row + 1}"]
     tags += [f"distance {short_distance(prototype.distance)}"] if prototype else []
     tags += [f"confidence&nbsp;{_percent(confidence)}"] if confidence is not None else []
+    tags += ["nothing similar"] if answer and not answer.is_familiar else []
+    tags += ["value from nowhere"] if answer and answer.invented else []
     tags += ["exactly right"] if evaluation.scores.per_example["exact"][row] else []
     return f"""<details class="example"{" open" if is_open else ""}>
 <summary><span class="points">{primary_scores(evaluation)[row]:.1f}</span>
 <span class="gist">{escape(gist(example))}</span>
 <span class="tags">{", ".join(tags)}</span></summary>
 <div class="body">
+{_warnings(answer)}
 {_fields("Input", example.x)}
 {_fields("Input of the prototype", prototype.example.x if prototype else None)}
 {_comparisons(example, answer)}
-{_origins(answer.provenance if answer else ())}
+{_origins(answer)}
 <details class="wide"><summary>The three texts in full</summary>
 <div class="texts">
 {_text("Output of the prototype", prototype.example.y if prototype else None)}
@@ -108,19 +114,33 @@ def _span(span: Span) -> str:
     return f"<{tag}>{marked}</{tag}>"
 
 
-def _origins(tokens: Sequence[TracedToken]) -> str:
+def _warnings(answer: Candidate | None) -> str:
+    """Return the markup of the answer's warnings; empty without any."""
+    lines = answer.warnings if answer else ()
+    items = "".join(f"<li>{escape(line[0].upper() + line[1:])}.</li>" for line in lines)
+    return f'<ul class="warnings" aria-label="Warnings">{items}</ul>' if items else ""
+
+
+def _origins(answer: Candidate | None) -> str:
     """Return the markup of the tokens by origin; empty without provenance."""
-    if not tokens:
+    tokens = answer.provenance if answer else ()
+    if answer is None or not tokens:
         return ""
     counts = Counter(token.origin for token in tokens)
     legend = "".join(
         f'<li><span class="from-{origin}">{label}</span> {counted(counts[origin], "token")}</li>'
         for origin, label in _ORIGINS.items()
+        if counts[origin]
     )
+    if answer.invented:
+        legend += f'<li><span class="invented">{_INVENTED}</span></li>'
     markup, room = "", MAX_CHARACTERS
-    for origin, run in groupby(tokens, key=lambda token: token.origin):
-        text = "".join(token.text for token in run)
-        markup += _marked(text[:room], origin)
+    pieces = split_at_values(tokens, answer.invented)
+    for (origin, is_invented), run in groupby(
+        pieces, key=lambda piece: (piece[0].origin, piece[1])
+    ):
+        text = "".join(token.text for token, _ in run)
+        markup += _marked(text[:room], origin, is_invented=is_invented)
         room = max(0, room - len(text))
     over = sum(len(token.text) for token in tokens) - MAX_CHARACTERS
     label = "Where the answer's tokens come from"
@@ -131,11 +151,14 @@ def _origins(tokens: Sequence[TracedToken]) -> str:
 _LINE = re.compile(r"\S(?:.*\S)?")
 
 
-def _marked(text: str, origin: Origin) -> str:
+def _marked(text: str, origin: Origin, *, is_invented: bool) -> str:
     """Mark each line of a text with its origin, without the surrounding white space."""
+    mark, title = f"from-{origin}", _ORIGINS[origin]
+    if is_invented:
+        mark, title = "invented", _INVENTED
     markup, done = "", 0
     for line in _LINE.finditer(text):
-        start = f'<span class="from-{origin}" title="{_ORIGINS[origin]}">'
+        start = f'<span class="{mark}" title="{title}">'
         markup += f"{text[done : line.start()]}{start}{escape(line[0])}</span>"
         done = line.end()
     return markup + text[done:]

@@ -78,26 +78,49 @@ class Client:
         *,
         where: Mapping[str, Any] | None = None,
         prototype: str | None = None,
+        min_confidence: float | None = None,
+        precision: float | None = None,
     ) -> list[list[schema.CandidateSchema]]:
         """Return at most `k` candidates per input, best first.
 
-        With `prototype`, the id of an example, that example is edited. Long lists of inputs are
+        With `prototype`, the id of an example, that example is edited. With `min_confidence` or
+        `precision` the list of an input is empty if the model abstains. Long lists of inputs are
         split into several requests.
         """
+        body = {
+            "k": k,
+            "where": _plain(where),
+            "prototype": prototype,
+            **_given(min_confidence=min_confidence, precision=precision),
+        }
         results: list[list[schema.CandidateSchema]] = []
         for chunk in _chunks(inputs):
-            body = {"inputs": chunk, "k": k, "where": _plain(where), "prototype": prototype}
-            results += self._post("/v1/predict", body, schema.PredictResponse).results
+            response = self._post("/v1/predict", {"inputs": chunk, **body}, schema.PredictResponse)
+            abstained = response.abstained or [False] * len(response.results)
+            pairs = zip(response.results, abstained, strict=True)
+            results += [[] if abstains else candidates for candidates, abstains in pairs]
         return results
 
     def predict_one(
-        self, x: Input, *, where: Mapping[str, Any] | None = None
+        self,
+        x: Input,
+        *,
+        where: Mapping[str, Any] | None = None,
+        min_confidence: float | None = None,
+        precision: float | None = None,
     ) -> schema.CandidateSchema:
-        """Return the best candidate for one input."""
-        [candidates] = self.predict([x], where=where)
-        if not candidates:
-            raise NoAnswerError
-        return candidates[0]
+        """Return the best candidate for one input.
+
+        Raises `NoAnswerError` if there is none, or if the model abstains.
+        """
+        [candidates] = self.predict(
+            [x], where=where, min_confidence=min_confidence, precision=precision
+        )
+        if candidates:
+            return candidates[0]
+        if min_confidence is not None or precision is not None:
+            raise NoAnswerError("the model abstains: its confidence is below the threshold")
+        raise NoAnswerError
 
     def retrieve(
         self, inputs: Sequence[Input], k: int = 5, *, where: Mapping[str, Any] | None = None
@@ -195,6 +218,10 @@ def _chunks(inputs: Sequence[Input]) -> Iterable[list[str | dict[str, str]]]:
 
 def _value(x: Input) -> str | dict[str, str]:
     return x if isinstance(x, str) else dict(x)
+
+
+def _given(**options: float | None) -> dict[str, float]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _plain(where: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -45,6 +45,7 @@ KeyValue = Annotated[
     str, StringConstraints(pattern=r"^[^=]+=", max_length=MAX_NAME_LENGTH + MAX_TEXT_LENGTH)
 ]
 Count = Annotated[int, Field(ge=1, le=MAX_CANDIDATES)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Where = Annotated[dict[Name, MetaValue], FewKeys, Field(max_length=MAX_FIELDS)]
 
 
@@ -82,6 +83,17 @@ class PredictRequest(ModelRequest):
     k: Count = Field(1, description="Maximum number of candidates per input.")
     where: Where | None = Field(None, description="Retrieve only examples with these meta values.")
     prototype: Name | None = Field(None, description="Id of the example to edit.")
+    min_confidence: Share | None = Field(None, description="Abstain below this confidence.")
+    precision: Share | None = Field(
+        None,
+        description="Abstain below the confidence that reached this precision on held-out pairs.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_threshold(self) -> "PredictRequest":
+        if self.min_confidence is not None and self.precision is not None:
+            raise ValueError("min_confidence and precision exclude each other; give one of them")
+        return self
 
     @model_validator(mode="after")
     def _is_bounded(self) -> "PredictRequest":
@@ -179,7 +191,7 @@ class Token(Message):
     """A token of an output, with the white space before it and its origin."""
 
     text: str
-    origin: Literal["prototype", "input", "generated"]
+    origin: Literal["prototype", "input", "mapped", "generated"]
 
 
 class DiffSpan(Message):
@@ -199,13 +211,23 @@ class CandidateSchema(Message):
     prototype: PrototypeSchema | None
     tokens: list[Token]
     diff: list[DiffSpan]
+    invented: list[str] = Field(
+        [], description="Values from nowhere: neither the input nor the examples explain them."
+    )
+    unfamiliar: bool = Field(False, description="True if nothing similar is in the index.")
 
 
 class PredictResponse(Message):
-    """The candidates for each input, best first."""
+    """The candidates for each input, best first, and whether the model abstains from them."""
 
     model: str
     results: list[list[CandidateSchema]]
+    abstained: list[bool] | None = Field(
+        None, description="For each input; null without min_confidence and precision."
+    )
+    threshold: float | None = Field(
+        None, description="The confidence below which the model abstains."
+    )
 
 
 class RetrieveResponse(Message):

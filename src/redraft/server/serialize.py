@@ -32,6 +32,8 @@ def candidate(value: Candidate) -> schema.CandidateSchema:
         prototype=prototype(value.prototype) if value.prototype else None,
         tokens=[schema.Token(text=token.text, origin=token.origin) for token in value.provenance],
         diff=[schema.DiffSpan(change=span.change, text=span.text) for span in value.diff().spans],
+        invented=list(value.invented),
+        unfamiliar=not value.is_familiar,
     )
 
 

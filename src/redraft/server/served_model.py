@@ -19,6 +19,7 @@ from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.mining.python_functions import FIELDS
 from redraft.model import RetrieveAndEdit
 from redraft.persistence import locked, refreshed
+from redraft.predictor import PredictOptions, Predictor, confidence_threshold
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.server import schema, serialize
 from redraft.storage.artifact import manifest_bytes
@@ -114,12 +115,22 @@ class ServedModel:
         with self._running:
             state = self._state
             inputs = [self._input(x, state, i) for i, x in enumerate(request.inputs)]
+            options = PredictOptions(request.k, where=request.where or {})
+            predictor = Predictor(state.model, options)
             if request.prototype is not None:
                 prototypes = [[self._prototype(request.prototype, x, state)] for x in inputs]
-                results = state.model.editor.edit(inputs, prototypes, request.k)
+                predictions = predictor.edit(inputs, prototypes)
             else:
-                results = state.model.predict(inputs, request.k, where=request.where)
-        return [[serialize.candidate(each) for each in candidates] for candidates in results]
+                predictions = predictor.predict(inputs)
+        return [list(map(serialize.candidate, prediction.ranked)) for prediction in predictions]
+
+    def threshold(self, request: schema.PredictRequest) -> float | None:
+        """Return the confidence below which the request abstains, or None if it never does.
+
+        Raises `OptionError` if the model has no confidence, or never reached the precision.
+        """
+        options = PredictOptions(min_confidence=request.min_confidence, precision=request.precision)
+        return confidence_threshold(self._state.model.editor, options)
 
     def retrieve(self, request: schema.RetrieveRequest) -> list[list[schema.PrototypeSchema]]:
         """Return the prototypes for each input, nearest first."""

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from redraft import RetrieveAndEdit
+from redraft import PredictOptions, Predictor, RetrieveAndEdit
 from redraft.server.served_model import ServedModel
 from tests.server.http.servers import asking, error_of, functions, greetings
+from tests.shop import MAPPED, UNKNOWN, WITHOUT_VALUE, shop, shopkeeper
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +248,64 @@ def test_three_hundred_mixed_requests_one_in_ten_malformed(client: TestClient) -
         for is_bad, status, text in pool.map(ask, range(300)):
             assert status == (422 if is_bad else 200)
             assert not is_bad or "inputs.0: should be" in text
+
+
+@pytest.fixture(scope="module")
+def shop_client() -> Iterator[TestClient]:
+    loaders = {
+        "shop": lambda: ServedModel("shop", shopkeeper()),
+        "greetings": lambda: ServedModel("greetings", greetings()),
+    }
+    with asking(loaders) as client:
+        yield client
+
+
+def test_the_model_abstains_per_input_and_still_lists_the_candidates(
+    shop_client: TestClient,
+) -> None:
+    asked: dict[str, Any] = {"inputs": [MAPPED, UNKNOWN]}
+    plain = shop_client.post("/v1/predict", json=asked).json()
+    assert (plain["abstained"], plain["threshold"]) == (None, None)
+    sure = shop_client.post("/v1/predict", json=asked | {"min_confidence": 0.5}).json()
+    assert (sure["abstained"], sure["threshold"]) == ([False, True], 0.5)
+    assert sure["results"] == plain["results"]
+    precise = shop_client.post("/v1/predict", json=asked | {"precision": 1}).json()
+    expected = Predictor(shopkeeper(), PredictOptions(precision=1.0))
+    assert precise["threshold"] == expected.threshold
+    predictions = expected.predict(asked["inputs"])
+    assert precise["abstained"] == [prediction.abstains for prediction in predictions]
+
+
+def test_a_stored_input_is_never_abstained_from(shop_client: TestClient) -> None:
+    asked = {"inputs": [dict(pair.x) for pair in shop()[:5]], "min_confidence": 0.99}
+    assert shop_client.post("/v1/predict", json=asked).json()["abstained"] == [False] * 5
+
+
+def test_candidates_carry_their_marks(shop_client: TestClient) -> None:
+    asked = {"inputs": [MAPPED, WITHOUT_VALUE, UNKNOWN]}
+    [mapped], [invented], [unknown] = shop_client.post("/v1/predict", json=asked).json()["results"]
+    assert {"text": "PL", "origin": "mapped"} in mapped["tokens"]
+    assert (mapped["invented"], mapped["unfamiliar"]) == ([], False)
+    assert (invented["invented"], invented["unfamiliar"]) == (["BR"], False)
+    assert unknown["unfamiliar"] is True
+    completions = shop_client.post("/v1/completions", json={"prompt": WITHOUT_VALUE}).json()
+    assert completions["choices"][0]["redraft"]["invented"] == ["BR"]
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "message"),
+    [
+        ({"precision": 0.9}, "precision: the verbatim editor has no confidence; fit"),
+        ({"min_confidence": 0.9}, "min_confidence: the verbatim editor has no confidence; fit"),
+        ({"min_confidence": 1.5}, "min_confidence: should be less than or equal to 1"),
+        ({"precision": "0.5"}, "precision: should be a valid number"),
+        ({"precision": 0.5, "min_confidence": 0.5}, "exclude each other; give one of them"),
+    ],
+)
+def test_thresholds_that_the_model_cannot_follow_are_refused(
+    shop_client: TestClient, thresholds: dict[str, object], message: str
+) -> None:
+    asked = {"inputs": ["greet Ada"], "model": "greetings", **thresholds}
+    refused = shop_client.post("/v1/predict", json=asked)
+    assert refused.status_code == 422
+    assert message.lower() in str(error_of(refused)["message"]).lower()

@@ -64,6 +64,8 @@ class Provenance(schema.Message):
     distance: float | None
     probability: float | None
     confidence: float | None = None
+    invented: list[str] = Field([])
+    unfamiliar: bool = False
 
 
 class Choice(schema.Message):
@@ -129,7 +131,8 @@ def from_candidate(candidate: schema.CandidateSchema) -> Generation:
     """Convert a predicted output."""
     probability = None if candidate.log_prob is None else round(math.exp(candidate.log_prob), 6)
     provenance = _provenance(candidate.prototype, probability, candidate.confidence)
-    return Generation(candidate.output, provenance)
+    marks = {"invented": candidate.invented, "unfamiliar": candidate.unfamiliar}
+    return Generation(candidate.output, provenance.model_copy(update=marks))
 
 
 def respond(

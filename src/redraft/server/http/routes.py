@@ -125,7 +125,25 @@ async def _example(name: ModelName, identity: ExampleId, pool: Pool) -> schema.E
 
 async def _predict(request: schema.PredictRequest, pool: Pool) -> schema.PredictResponse:
     model = pool.find(request.model)
-    return schema.PredictResponse(model=model.name, results=await model.predict(request))
+    threshold = await _threshold(model, request)  # a refusal comes before any prediction
+    results = await model.predict(request)
+    if threshold is None:
+        return schema.PredictResponse(model=model.name, results=results)
+    from redraft.predictor import is_below  # imports NumPy, which the model has loaded by now
+
+    confidences = [candidates[0].confidence if candidates else None for candidates in results]
+    return schema.PredictResponse(
+        model=model.name,
+        results=results,
+        abstained=[is_below(confidence, threshold) for confidence in confidences],
+        threshold=threshold,
+    )
+
+
+async def _threshold(model: PooledModel, request: schema.PredictRequest) -> float | None:
+    if request.min_confidence is None and request.precision is None:
+        return None
+    return await model.run(lambda served: served.threshold(request))
 
 
 async def _retrieve(request: schema.RetrieveRequest, pool: Pool) -> schema.RetrieveResponse:

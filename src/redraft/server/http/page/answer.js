@@ -6,6 +6,7 @@ import { lineOf, probabilityInWords } from "./suggestions.js";
 import { hideTooltip } from "./tooltip.js";
 import { showDiff, showDiffLegend } from "./diff.js";
 import { showKeys, showLegend, showTokens, tokensOf } from "./tokens.js";
+import { showWarnings, warningSign } from "./warnings.js";
 
 /** A confidence in words: "right about 83 times in 100". */
 export const confidenceInWords = (confidence) => {
@@ -43,14 +44,16 @@ const madeFrom = ({ prototype }, rank) => {
   return `Edited from ${which}, at distance ${prototype.distance.toFixed(3)}.`;
 };
 
-const choice = ({ output, log_prob: logProb }, at, isChosen, choose) =>
-  element(
+const choice = (answer, at, isChosen, choose) => {
+  const probability = answer.log_prob !== null && probabilityInWords(Math.exp(answer.log_prob));
+  return element(
     "button",
     { type: "button", class: "answer-choice", "aria-pressed": String(isChosen), onclick: choose },
     element("span", { class: "rank" }, String(at + 1)),
-    element("code", {}, output === "" ? "(empty)" : lineOf(output)),
-    element("span", { class: "probability" }, logProb !== null && probabilityInWords(Math.exp(logProb))),
+    element("code", {}, answer.output === "" ? "(empty)" : lineOf(answer.output)),
+    element("span", { class: "probability" }, warningSign(answer), probability),
   );
+};
 
 const others = (answers, chosen, choose) => {
   if (answers.length < 2) return "";
@@ -70,9 +73,9 @@ const heading = (...more) =>
   element("header", { class: "section-header" }, element("h2", { id: "answer-heading" }, "Answer"), ...more);
 
 /** Tokens are counted only where the editor traced them. */
-const legendOf = (isDiff, { tokens }) => {
+const legendOf = (isDiff, answer) => {
   if (isDiff) return showDiffLegend();
-  return tokens.length > 0 ? showLegend(tokens) : showKeys();
+  return answer.tokens.length > 0 ? showLegend(answer) : showKeys();
 };
 
 /** Shows a placeholder while the answer is loading. */
@@ -96,6 +99,7 @@ export const showAnswer = (section, state, on) => {
   const focused = section.contains(document.activeElement) ? keyOf(document.activeElement) : null;
   section.replaceChildren(
     heading(modes, copyButton(() => answer.output)),
+    showWarnings(answer),
     isDiff ? showDiff(answer.diff) : showTokens(tokens, state.x),
     legendOf(isDiff, answer),
     element(

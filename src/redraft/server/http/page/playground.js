@@ -7,12 +7,13 @@ import { isAborted, onlyLatest } from "./api.js";
 import { showLoadingPrototypes, showPrototypes } from "./prototypes.js";
 import { showKeys } from "./tokens.js";
 import { summaryOf } from "./example.js";
+import { warningsOf } from "./warnings.js";
 
 const PROTOTYPES = 10;
 const STARTERS = 3;
 const EXPLANATION =
   "The model retrieves the example that is easiest to edit into the answer and edits it. Each token " +
-  "is marked as copied from the example, copied from your input, or generated.";
+  "is marked as copied from the example, copied from your input, mapped from it, or generated.";
 
 /** Creates the view in a section of the page. */
 export const createPlayground = (section, { api, connection }) => {
@@ -116,7 +117,9 @@ export const createPlayground = (section, { api, connection }) => {
       drawPrototypes();
       revealAnswer();
       const { output, confidence } = answers[0];
-      announce(`Answer: ${output}. ${confidence === null ? "" : confidenceInWords(confidence)}`);
+      const warnings = warningsOf(answers[0]).map(([heading]) => `Warning: ${heading}.`);
+      const words = confidence === null ? [] : [confidenceInWords(confidence)];
+      announce([`Answer: ${output}.`, ...warnings, ...words].join(" "));
     } catch (problem) {
       if (!isAborted(problem)) fail(problem, () => predict({ x, prototype }));
     }

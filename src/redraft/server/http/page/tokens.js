@@ -3,19 +3,25 @@
 import { asFields } from "./fields.js";
 import { attachTooltip } from "./tooltip.js";
 import { element } from "./dom.js";
+import { markInvented } from "./warnings.js";
 
 export const ORIGINS = {
   prototype: "copied from the prototype",
   input: "copied from the input",
+  mapped: "mapped from the input as in other examples",
   generated: "generated",
 };
 
-/** Returns the tokens of an answer; without a trace, the origin only if it is certain. */
-export const tokensOf = ({ output, tokens, prototype }) => {
+const INVENTED = "value from nowhere";
+
+const traced = ({ output, tokens, prototype }) => {
   if (tokens.length > 0) return tokens.filter(({ text }) => text !== "");
   const origin = prototype?.y === output ? "prototype" : null;
   return output.split(/(?=\n)/).map((text) => ({ text, origin }));
 };
+
+/** Returns the tokens of an answer; without a trace, the origin only if it is certain. */
+export const tokensOf = (answer) => markInvented(traced(answer), answer.invented);
 
 /** Counts the tokens per origin. */
 export const countOrigins = (tokens) => {
@@ -25,18 +31,21 @@ export const countOrigins = (tokens) => {
 };
 
 /** Returns the tooltip of a token. */
-export const explain = ({ text, origin }, x) => {
+export const explain = ({ text, origin, isInvented }, x) => {
   const word = text.trim();
+  if (isInvented) return `${INVENTED}: neither your input nor the examples explain it`;
   if (origin !== "input") return ORIGINS[origin];
   const fields = Object.entries(asFields(x));
   const names = fields.filter(([, value]) => value.includes(word)).map(([name]) => name);
   return fields.length > 1 && names.length > 0 ? `${ORIGINS.input}: ${names.join(", ")}` : ORIGINS.input;
 };
 
-/** Splits off leading white space, unless it stands between tokens of one origin in one line. */
-const split = ({ text, origin }, before) => {
+const classOf = ({ origin, isInvented }) => (isInvented ? "invented" : `from-${origin}`);
+
+/** Splits off leading white space, unless it stands between tokens of one kind in one line. */
+const split = ({ text }, isSame) => {
   const space = text.match(/^\s*/)[0];
-  return origin === before && !space.includes("\n") ? ["", text] : [space, text.slice(space.length)];
+  return isSame && !space.includes("\n") ? ["", text] : [space, text.slice(space.length)];
 };
 
 /** Creates the marked text: one tab stop, with arrow keys inside. */
@@ -45,12 +54,13 @@ export const showTokens = (tokens, x) => {
   const block = element("pre", { class: "code tokens", role: "group", "aria-label": label });
   let before = null;
   for (const token of tokens) {
-    const [space, text] = split(token, before);
+    const kind = classOf(token);
+    const [space, text] = split(token, kind === before);
     block.append(space);
-    before = token.origin;
+    before = kind;
     if (text === "") continue;
-    const mark = element("span", { class: `from-${token.origin}` }, text);
-    if (token.origin) {
+    const mark = element("span", { class: kind }, text);
+    if (token.origin || token.isInvented) {
       mark.tabIndex = -1;
       attachTooltip(mark, () => explain(token, x));
     }
@@ -85,12 +95,11 @@ export const showKeys = () => {
   return element("ul", { class: "legend" }, items);
 };
 
-/** Creates the legend with the number of tokens per origin. */
-export const showLegend = (tokens) =>
-  element(
-    "ul",
-    { class: "legend" },
-    countOrigins(tokens).map(([origin, count]) =>
-      element("li", {}, key(origin), element("span", { class: "of" }, String(count))),
-    ),
-  );
+/** Creates the legend with the number of tokens per origin, and of invented values if there are any. */
+export const showLegend = ({ tokens, invented }) => {
+  const origins = countOrigins(tokens).filter(([, count]) => count > 0);
+  const item = (mark, count) => element("li", {}, mark, element("span", { class: "of" }, String(count)));
+  const items = origins.map(([origin, count]) => item(key(origin), count));
+  const values = element("span", { class: "key invented" }, INVENTED);
+  return element("ul", { class: "legend" }, items, invented.length > 0 && item(values, invented.length));
+};
