@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.lib.results import ALL_SEEDS, DECIMALS, Measured, Row
 from experiments.public_pairs.sets import is_question_split
-from experiments.public_pairs.systems import COMPARED, TRAINED, UNTRAINED
+from experiments.public_pairs.systems import COMPARED, ORACLES, TRAINED, UNTRAINED
 from redraft.metrics.bootstrap import RESAMPLES, SEED, Interval
 
 QUESTION_MEAN, MEAN_OF_ALL = "mean of question splits", "mean of all sets"
@@ -39,7 +39,7 @@ def comparison_rows(measured: Sequence[Measured], split: str) -> Iterator[Row]:
                 yield _row((system, ""), label, split, parts, names)
         for ours in (TRAINED, UNTRAINED):
             for theirs in shared:
-                if ours in shared and theirs not in (ours, TRAINED):
+                if ours in shared and theirs not in (ours, TRAINED, *ORACLES.values()):
                     parts = [_less(scores[name][ours], scores[name][theirs]) for name in names]
                     yield _row((ours, theirs), label, split, parts, names)
 

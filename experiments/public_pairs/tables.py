@@ -19,9 +19,12 @@ from experiments.public_pairs.systems import COMPARED, METRICS
 _COMPARED = {name: METRICS[name] for name in COMPARED}
 
 
+def _is_mean(row: Row) -> bool:
+    return row.setting in (QUESTION_MEAN, MEAN_OF_ALL)
+
+
 def _is_system(row: Row) -> bool:
-    means = (QUESTION_MEAN, MEAN_OF_ALL, support.SETTING)
-    return row.is_plain and row.setting not in means
+    return row.is_plain and row.setting != support.SETTING and not _is_mean(row)
 
 
 TABLES: Mapping[str, Table] = {
@@ -31,10 +34,11 @@ TABLES: Mapping[str, Table] = {
     "public pairs, other splits": Table(
         METRICS, lambda row: _is_system(row) and not is_question_split(row.setting)
     ),
-    "public pairs, means": Table(
-        _COMPARED, lambda row: row.is_plain and row.setting in (QUESTION_MEAN, MEAN_OF_ALL)
+    "public pairs, means": Table(_COMPARED, lambda row: row.is_plain and _is_mean(row)),
+    "public pairs, ahead": Table(
+        _COMPARED,
+        lambda row: row.is_difference and (is_question_split(row.setting) or _is_mean(row)),
     ),
-    "public pairs, ahead": Table(_COMPARED, lambda row: row.is_difference),
     "public pairs, stored and added": Table(STORED_METRICS, lambda row: row.variant == STORED),
     "public pairs, unknown": Table(UNKNOWN_METRICS, lambda row: row.variant == UNKNOWN),
     "public pairs, confidence": Table(CONFIDENCE_METRICS, lambda row: row.variant == CONFIDENCE),
