@@ -17,6 +17,7 @@ from experiments.hearthstone.run import TABLES as HEARTHSTONE
 from experiments.lib.results import Row, read_results
 from experiments.lib.tables import Table
 from experiments.pairs.run import TABLES as PAIRS
+from experiments.public_pairs.tables import TABLES as PUBLIC_PAIRS
 from experiments.retrieval.tables import TABLES as RETRIEVAL
 from redraft.cli._console import print_note
 from redraft.errors import PairsError, RedraftError
@@ -41,6 +42,7 @@ class Source:
 SOURCES = (
     Source(HERE / "hearthstone" / "results.json", HEARTHSTONE),
     Source(HERE / "pairs" / "results.json", PAIRS),
+    Source(HERE / "public_pairs" / "results.json", PUBLIC_PAIRS),
     Source(HERE / "retrieval" / "results.json", RETRIEVAL),
     *(
         Source(
