@@ -87,13 +87,13 @@ def run() -> Iterator[Measurement]:
     middle = sorted(range(1, CARDS), key=lambda at: len(tokens[at].output))
     chosen = middle[(CARDS - BATCH) // 2 :][:BATCH]
     numbered = [
-        encoding.number(tokens[at].fields, [[tokens[at - 1]]], tokens[at].output)[0]
+        encoding.encode(tokens[at].fields, [[tokens[at - 1]]], tokens[at].output)[0]
         for at in chosen
     ]
     batch = editor.batch(numbered)
     read = sum(each.ids.shape[1] for each in batch.sources)
     wide = batch.target.ids.shape[1] - 1
-    shapes = products(config.network, read, wide, BATCH, encoding.written)
+    shapes = products(config.network, read, wide, BATCH, encoding.output_vocab_size)
     operands = [(torch.randn(n, k), torch.randn(k, m)) for n, k, m in shapes]
 
     def multiply() -> None:

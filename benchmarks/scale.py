@@ -87,7 +87,7 @@ def fit(folder: Path, retriever: str) -> Figures:
     """What `redraft fit` does: read, train, index, save."""
     figures: Figures = {}
     steps: list[Report] = []
-    options = FitOptions(SETTINGS, budget=BUDGET, on_step=steps.append, tell=_tell)
+    options = FitOptions(SETTINGS, budget=BUDGET, on_step=steps.append, log=_tell)
     with timed(figures, "seconds"):
         with timed(figures, "read_seconds"):
             rows = read_numbered(folder / "pairs.parquet")

@@ -38,7 +38,7 @@ from redraft.errors import PairsError
 from redraft.metrics.next_token import NEVER
 from redraft.models.ngram_cache import EVIDENCE, LONGEST
 from redraft.retrieval.bm25 import Bm25Retriever
-from redraft.text.edit_encoder import Places
+from redraft.text.edit_encoder import CachePositions
 from redraft.training.fit import FitOptions
 from redraft.types import Example
 
@@ -320,7 +320,7 @@ def test_a_classic_cache_backs_off_as_witten_and_bell() -> None:
     a, b, c, d = 4, 5, 6, 7  # after "a b" came c twice and d once; after "b" alone once a
     outputs = torch.tensor([[2, a, b, c, 3, 2, a, b, c, 3, 2, a, b, d, 3, 2, b, a, 3]])
     cache = ClassicCache()
-    state = cache.begin(Places(outputs, torch.zeros_like(outputs)))
+    state = cache.begin(CachePositions(outputs, torch.zeros_like(outputs)))
     state = cache.read(state, torch.tensor([[2, a, b]]))
     with torch.no_grad():
         probs = cache(state, 8).probs[0].double()

@@ -206,9 +206,9 @@ class FatedDraft(CompletionSession):
         first = int(self.fate.after(read).argmax())
         line, stops = [first], [END, self.numbers["\n"]]
         if first not in stops:
-            search = SearchConfig(1, LONGEST_LINE, floor=LEAST_LIKELY)
+            search = SearchConfig(1, LONGEST_LINE, min_log_prob=LEAST_LIKELY)
             given_first = torch.tensor([first])
-            ((best,),) = beam_search(self.fate, [read], search, first=given_first, stops=stops)
+            ((best,),) = beam_search(self.fate, [read], search, bos=given_first, eos_ids=stops)
             line += best.tokens if best.log_prob >= LEAST_LIKELY else best.tokens[:-1]
         tokens = list(self.numbers)
         words = [tokens[number] for number in line if number != END]

@@ -85,7 +85,7 @@ def test_what_is_trained_on_many_is_trained_as_in_memory(
         monkeypatch.setattr(filed, "IN_MEMORY_LIMIT", many)
         told: list[str] = []
         known = gather((greeting(name) for name in NAMES), tmp_path / f"examples-{many}")
-        options = FitOptions(settings, tell=told.append)
+        options = FitOptions(settings, log=told.append)
         model = RetrieveAndEdit.fit(known, retriever=retriever, options=options)
         assert isinstance(model.retriever.examples, DiskExamples) == (many == 12)
         assert any("words are counted in" in each for each in told) == (many == 12)
@@ -128,7 +128,7 @@ def test_an_editor_of_many_projects_is_trained_on_some_of_them(
     ]
     told: list[str] = []
     known = gather(pairs, tmp_path / "examples")
-    options = FitOptions(settings(20), dev=(), tell=told.append)
+    options = FitOptions(settings(20), dev=(), log=told.append)
     model = RetrieveAndEdit.fit(known, retriever="bm25", options=options)
     assert len(model.retriever.examples) == len(NAMES)
     assert any("6 of whole projects are trained on" in each for each in told)

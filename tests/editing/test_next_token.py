@@ -20,7 +20,7 @@ from redraft.models.edit_network import (
 )
 from redraft.models.ngram_cache import NoCache
 from redraft.text.batch import Sequences
-from redraft.text.edit_encoder import EditBatch, Places
+from redraft.text.edit_encoder import CachePositions, EditBatch
 
 UNKNOWN, START, END = 1, 2, 3
 WRITTEN, KNOWN, WIDTH = 8, 10, 13
@@ -74,7 +74,7 @@ def start(
     model: EditNetwork, log_weights: Tensor, inputs: Sequence[Sequence[Sources]] = PROTOTYPES
 ) -> MixtureState:
     nothing = torch.zeros(len(inputs), 0, dtype=torch.long)
-    return mixing(model).start(encode(model, inputs), log_weights, Places(nothing, nothing))
+    return mixing(model).start(encode(model, inputs), log_weights, CachePositions(nothing, nothing))
 
 
 def log_likelihood(

@@ -150,7 +150,11 @@ SETTINGS: list[tuple[str, Change, str]] = [
         setting("config", "prototypes", value=10**9),
         "prototypes is 1000000000; expected a whole number",
     ),
-    (NUMBERING, setting("written", value=10**9), "written is not a whole number"),
+    (
+        NUMBERING,
+        setting("output_vocab_size", value=10**9),
+        "output_vocab_size is not a whole number",
+    ),
     (NUMBERING, setting("fields", value=[]), "fields is not a list of different names"),
     ("retriever/encoder/encoder.json", setting("network", "encoder_layers", value=10**9), "layers"),
     (

@@ -36,7 +36,9 @@ def make_editor(*, mixed: int = 1, cached: int = 0) -> NeuralEditor:
     with torch.enable_grad():  # it may be trained here
         editor = greeter().editor
     assert isinstance(editor, NeuralEditor)
-    editor = editor.with_decoding(replace(editor.decoding, prototypes=mixed, cached=cached))
+    editor = editor.with_decoding(
+        replace(editor.decoding, prototypes=mixed, ngram_cache_neighbours=cached)
+    )
     return editor.with_cache(NgramCache().requires_grad_(False)) if cached else editor
 
 

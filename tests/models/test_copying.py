@@ -46,7 +46,7 @@ def positional(*limits: int) -> PositionalCopying:
 
 def pointer(slots: int, known: int) -> PointerCopying:
     torch.manual_seed(0)
-    return PointerCopying(slots, WIDTH, MEMORY, known=known).requires_grad_(False)
+    return PointerCopying(slots, WIDTH, MEMORY, vocab_size=known).requires_grad_(False)
 
 
 def test_eos_padding_and_read_only_sources_cannot_be_copied() -> None:

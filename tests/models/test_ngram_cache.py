@@ -21,7 +21,7 @@ from redraft.models.ngram_cache import (
     evidence_of,
 )
 from redraft.text.batch import Sequences
-from redraft.text.edit_encoder import Places
+from redraft.text.edit_encoder import CachePositions
 from redraft.text.vocabulary import BOS_ID, EOS_ID
 
 WIDTH = 8
@@ -44,10 +44,10 @@ def make_cache(seed: int = 0) -> NgramCache:
     return cache
 
 
-def places(batch: Sequence[Row]) -> Places:
+def places(batch: Sequence[Row]) -> CachePositions:
     ids = [[number for y in row for number in (BOS_ID, *y, EOS_ID)] for row in batch]
     ranks = [[rank for rank, y in enumerate(row) for _ in range(len(y) + 2)] for row in batch]
-    return Places(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
+    return CachePositions(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
 
 
 def read(cache: NgramCache, batch: Sequence[Row], written: Sequence[Sequence[int]]) -> CacheState:

@@ -56,7 +56,9 @@ def editor() -> NeuralEditor:
         word_width=8, slot_width=4, width=8, encoder_layers=1, decoder_layers=1
     )
     torch.manual_seed(0)
-    return NeuralEditor.build(encoding, config, DecodingConfig(max_length=20, cached=3))
+    return NeuralEditor.build(
+        encoding, config, DecodingConfig(max_length=20, ngram_cache_neighbours=3)
+    )
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def test_the_parts_are_the_same_whatever_the_seed() -> None:
 def test_settings_reach_the_training_and_are_logged_before_it() -> None:
     told: list[str] = []
     heard: list[Report] = []
-    fit(GREETINGS[:5], FitOptions(settings(3), on_step=heard.append, tell=told.append))
+    fit(GREETINGS[:5], FitOptions(settings(3), on_step=heard.append, log=told.append))
     assert [(report.step, report.steps) for report in heard] == [(1, 3), (2, 3), (3, 3)]
     assert len(told) == 1
     assert told[0].startswith("editor: at most 3 steps of 10; architecture transformer")

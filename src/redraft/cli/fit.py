@@ -106,7 +106,7 @@ def command(
                 folder=run,
                 on_step=on_step,
                 budget=limit,
-                tell=speak.print_note,
+                log=speak.print_note,
                 workers=workers,
             )
             model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)

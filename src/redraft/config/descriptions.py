@@ -65,7 +65,7 @@ SETTINGS = {
     "editor.decoding.max_length": "tokens of an output at most; 0: a little above the longest",
     "editor.decoding.prototypes": "prototypes whose output distributions are mixed (equation 1)",
     "editor.decoding.ttt_steps": "steps of test-time training on the nearest examples; 0: none",
-    "editor.decoding.cached": "nearest outputs in the n-gram cache; 0: no cache",
+    "editor.decoding.ngram_cache_neighbours": "nearest outputs in the n-gram cache; 0: no cache",
     "editor.decoding.syntax": "syntax of every output: any, python, json, or auto to detect it",
     **{f"editor.training.{name}": text for name, text in _TRAINING.items()},
 }

@@ -87,7 +87,7 @@ def projects(examples: int) -> Tables:
             },
             "training": _schedule(steps),
             "decoding": {
-                "cached": 100,
+                "ngram_cache_neighbours": 100,
                 # cached words repeat themselves: with a larger penalty, answers go on too long
                 "length_penalty": 0.4,
             },

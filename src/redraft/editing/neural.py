@@ -50,7 +50,7 @@ class DecodingConfig:
       prototypes that the network reads together.
     - `ttt_steps`: test-time training steps on the nearest examples before each prediction, on a
       copy of the network; completions use none.
-    - `cached`: number of nearest outputs that the n-gram cache searches.
+    - `ngram_cache_neighbours`: number of nearest outputs that the n-gram cache searches.
     - `syntax`: constraint on outputs: any, python or json; auto lets training detect it.
     """
 
@@ -59,7 +59,7 @@ class DecodingConfig:
     max_length: Annotated[int, Range(0, MAX_OUTPUT)] = 0
     prototypes: Annotated[int, MIXED] = 1
     ttt_steps: Annotated[int, TTT_STEPS] = 0
-    cached: Annotated[int, NEAREST] = 0
+    ngram_cache_neighbours: Annotated[int, NEAREST] = 0
     syntax: str = "any"
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class NeuralEditor(Editor):
     def wants(self, k: int) -> int:  # noqa: ARG002
         """Return how many prototypes are read, cached or trained on, whatever `k` is."""
         read = self.decoding.prototypes * self.encoding.config.prototypes
-        cached = self.decoding.cached if self.cache else 0
+        cached = self.decoding.ngram_cache_neighbours if self.cache else 0
         return max(read, cached, NEIGHBOURS if self.decoding.ttt_steps else 0)
 
     def batch(self, rows: Sequence[EncodedEdit]) -> EditBatch:
@@ -173,8 +173,8 @@ class NeuralEditor(Editor):
         size = encoding.config.prototypes
         read = prototypes[: size * decoding.prototypes]
         groups = [read[i : i + size] for i in range(0, len(read), size or 1)] or [[]]
-        cached = prototypes[: decoding.cached] if self.cache else []
-        edits = encoding.number(
+        cached = prototypes[: decoding.ngram_cache_neighbours] if self.cache else []
+        edits = encoding.encode(
             encoding.tokenize_input(x),
             [[self._tokens(prototype) for prototype in group] for group in groups],
             output,
@@ -224,8 +224,8 @@ class NeuralEditor(Editor):
             next_tokens,
             state,
             search,
-            first=torch.full((len(editor_inputs),), BOS_ID, device=state.weights.device),
-            stops=[EOS_ID],
+            bos=torch.full((len(editor_inputs),), BOS_ID, device=state.weights.device),
+            eos_ids=[EOS_ID],
             suppressed=SUPPRESSED,
             generator=generator,
             constraint=self._constraint(editor_inputs),
@@ -259,7 +259,9 @@ class NeuralEditor(Editor):
         next_tokens = Mixture(self.network, self.cache or NoCache())
         state = self.network.encode(self.batch(rows), generator=None)
         device = self.network.device
-        positions = self.encoding.places([editor_input.edits[0] for editor_input in editor_inputs])
+        positions = self.encoding.cache_positions(
+            [editor_input.edits[0] for editor_input in editor_inputs]
+        )
         log_weights = torch.tensor(weights, device=device)
         return next_tokens, next_tokens.start(state, log_weights, positions.to(device))
 
@@ -310,8 +312,8 @@ class NeuralEditor(Editor):
 def _sizes(encoding: EditEncoder) -> EditSizes:
     """Return the sizes of the network for an encoder's vocabulary and sources."""
     return EditSizes(
-        known=len(encoding.vocabulary),
-        written=encoding.written,
+        vocab_size=len(encoding.vocabulary),
+        output_vocab_size=encoding.output_vocab_size,
         fields=len(encoding.fields),
         copyable=tuple(encoding.copyable),
     )

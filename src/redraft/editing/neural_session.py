@@ -124,7 +124,9 @@ class NeuralSession(CompletionSession):
         self.words = words
         self.editor_input = editor_input
         self._nothing = start
-        self._ranks: list[int] = words.encoding.places(editor_input.edits[:1]).ranks[0].tolist()
+        self._ranks: list[int] = (
+            words.encoding.cache_positions(editor_input.edits[:1]).ranks[0].tolist()
+        )
         self._states: OrderedDict[tuple[int, ...], tuple[Tensor, MixtureState]] = OrderedDict()
         self._eos_ids = [EOS_ID, words.number("\n")]  # a completion ends with its line
         self._suppressed = torch.tensor(SUPPRESSED, device=start.weights.device)
@@ -217,9 +219,9 @@ class NeuralSession(CompletionSession):
             results = beam_search(
                 self.next_tokens,
                 self.next_tokens.reorder(branch.state, torch.zeros_like(bos)),
-                SearchConfig(1, LONGEST_LINE, floor=LEAST_LIKELY),
-                first=bos,
-                stops=self._eos_ids,
+                SearchConfig(1, LONGEST_LINE, min_log_prob=LEAST_LIKELY),
+                bos=bos,
+                eos_ids=self._eos_ids,
                 suppressed=self._suppressed.tolist(),
             )
             for token, hypotheses in zip(open_ended, results, strict=True):

@@ -56,8 +56,8 @@ class EditNetworkConfig:
 class EditSizes:
     """Sizes that depend on the data."""
 
-    known: int  # vocabulary size
-    written: int  # output vocabulary size: the first ids can be generated
+    vocab_size: int
+    output_vocab_size: int  # the first ids can be generated
     fields: int  # fields of x
     copyable: tuple[bool, ...]  # per source; the fields of x come first, y' last
 
@@ -69,7 +69,7 @@ class EditState:
     sources: Sources  # per row
     prepared: Tensor  # per memory, from `Copying.prepare`
     decoder: DecoderState
-    width: int  # extended vocabulary size: known words and the OOVs of the sources
+    width: int  # extended vocabulary size: the vocabulary and the OOVs of the sources
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class EditNetwork(nn.Module):
             sizes, embedded_width, config
         )
         self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
-        self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
+        self.words = nn.Embedding(sizes.vocab_size, config.word_width, padding_idx=0)
         self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
-        self.write = nn.Linear(self.decoder.width, sizes.written)
+        self.write = nn.Linear(self.decoder.width, sizes.output_vocab_size)
 
     @property
     def device(self) -> torch.device:
@@ -117,7 +117,7 @@ class EditNetwork(nn.Module):
 
     def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
         """Embed each token as [word ; slot]; OOVs differ only in the slot: (B, T, E)."""
-        word_ids = torch.where(ids < self.sizes.known, ids, UNK_ID)
+        word_ids = torch.where(ids < self.sizes.vocab_size, ids, UNK_ID)
         rate = self.config.word_dropout
         word_ids = drop_tokens(word_ids, rate, unknown=UNK_ID, generator=generator)
         slots = self.copying.slots_of(ids, sources)
@@ -204,7 +204,7 @@ class EditNetwork(nn.Module):
         start = self.encode(batch, generator=generator)
         states, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
         expected = batch.target.ids[:, 1:]
-        words = expected.clamp(max=self.sizes.written - 1)
+        words = expected.clamp(max=self.sizes.output_vocab_size - 1)
         words = torch.stack([words, torch.full_like(words, UNK_ID)], 2)
         written, total = selected_logits(self.write, states, words)
         copied = self._copied(states, start)
@@ -212,7 +212,7 @@ class EditNetwork(nn.Module):
         written, copied = written - total, copied - total
         yields = (expected[:, :, None] == start.sources.ids[:, None]) & (copied > NEVER / 2)
         return _Probs(
-            torch.where(expected < self.sizes.written, written[:, :, 0], NEVER),
+            torch.where(expected < self.sizes.output_vocab_size, written[:, :, 0], NEVER),
             copied.masked_fill(~yields, NEVER),
             start.sources.source_ids,
             written[:, :, 1],
@@ -275,7 +275,7 @@ def _positional(
 def _pointer(
     _: list[bool], memory_width: int, sizes: EditSizes, config: EditNetworkConfig
 ) -> Copying:
-    return PointerCopying(config.slots, config.width, memory_width, known=sizes.known)
+    return PointerCopying(config.slots, config.width, memory_width, vocab_size=sizes.vocab_size)
 
 
 FIELD_SLOTS = 100

@@ -303,7 +303,7 @@ def take(examples: Sequence[Example], rows: Sequence[int] | Rows) -> Sequence[Ex
     return examples_of(examples).take(rows)
 
 
-pick = take  # old name
+pick = take  # the name in training/epoch_sampling.py
 
 
 def draw_rows(count: int, most: int, *, seed: int) -> list[int]:

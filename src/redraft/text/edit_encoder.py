@@ -78,33 +78,33 @@ class EditBatch:
 
 
 @dataclass(frozen=True)
-class Places:
+class CachePositions:
     """The token positions of the cached outputs, concatenated, each output after a start token."""
 
     ids: Tensor  # (B, S), padded with 0
     ranks: Tensor  # (B, S), the retrieval rank of the output at each position, from 0
 
-    def to(self, device: torch.device) -> "Places":
+    def to(self, device: torch.device) -> "CachePositions":
         """Copy the tensors to `device`."""
-        return Places(self.ids.to(device), self.ranks.to(device))
+        return CachePositions(self.ids.to(device), self.ranks.to(device))
 
 
 class EditEncoder:
     """Encodes edit examples as ids.
 
-    The first `written` words of the vocabulary are the output vocabulary, which can be generated;
-    the others occur in inputs only and can be read and copied.
+    The first `output_vocab_size` words of the vocabulary can be generated; the others occur in
+    inputs only and can be read and copied.
     """
 
     def __init__(
         self,
         vocabulary: Vocabulary,
-        written: int,
+        output_vocab_size: int,
         fields: Sequence[str],
         config: EditEncoderConfig,
     ) -> None:
         self.vocabulary = vocabulary
-        self.written = written
+        self.output_vocab_size = output_vocab_size
         self.fields = list(fields)
         self.config = config
         self._tokenizer = Tokenizer()
@@ -173,7 +173,7 @@ class EditEncoder:
         """Tokenize an output without loss."""
         return self._tokenizer.tokenize(y)
 
-    def number(
+    def encode(
         self,
         x: Sequence[Sequence[str]],
         groups: Sequence[Sequence[Tokens]],
@@ -223,14 +223,14 @@ class EditEncoder:
         target = Sequences.pad([row.target for row in rows])
         return EditBatch(sources, target, len(self.vocabulary) + oovs)
 
-    def places(self, rows: Sequence[EncodedEdit]) -> Places:
+    def cache_positions(self, rows: Sequence[EncodedEdit]) -> CachePositions:
         """Return the token positions of the cached outputs of edit examples."""
         ids = [[i for output in row.cached for i in (BOS_ID, *output)] for row in rows]
         ranks = [
             [rank for rank, output in enumerate(row.cached) for _ in range(1 + len(output))]
             for row in rows
         ]
-        return Places(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
+        return CachePositions(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
 
     def words(self, ids: Iterable[int], oovs: Sequence[str]) -> list[str]:
         """Decode ids of the extended vocabulary to tokens."""
@@ -241,7 +241,7 @@ class EditEncoder:
         """Write the vocabulary and the settings to `folder`."""
         self.vocabulary.save(folder / "vocabulary.txt")
         described = {
-            "written": self.written,
+            "output_vocab_size": self.output_vocab_size,
             "fields": self.fields,
             "config": asdict(self.config),
         }
@@ -257,12 +257,16 @@ class EditEncoder:
         )
         fields = names(described, "fields", values.get("fields"))
         words = Vocabulary.load(vocabulary)
-        written = whole(
-            described, "written", values.get("written"), least=EOS_ID + 1, most=len(words)
+        output_vocab_size = whole(
+            described,
+            "output_vocab_size",
+            values.get("output_vocab_size"),
+            least=EOS_ID + 1,
+            most=len(words),
         )
         source_ids = len(fields) * (1 + config.prototypes)
         whole(described, "the number of sources", source_ids, least=1, most=MAX_SOURCES)
-        return cls(words, written, fields, config)
+        return cls(words, output_vocab_size, fields, config)
 
 
 def _target(output: Sequence[str], ids: "_ExtendedIds") -> list[int]:

@@ -16,7 +16,7 @@ from redraft.editing.constraints import AUTO, find_syntax
 from redraft.editing.neural import DecodingConfig, NeuralEditor
 from redraft.errors import ConfigError
 from redraft.models.edit_network import EditNetwork, EditNetworkConfig
-from redraft.storage.disk import pick
+from redraft.storage.disk import take
 from redraft.storage.examples import is_on_disk
 from redraft.text.batch import bucket
 from redraft.text.edit_encoder import (
@@ -140,7 +140,7 @@ class EditorTask(Task):
         rng = random.Random(seed)
         self.rows = [
             self._encode(example, prototypes, rng)
-            for example, prototypes in zip(pick(self.examples, rows), drawn, strict=True)
+            for example, prototypes in zip(take(self.examples, rows), drawn, strict=True)
         ]
         fields = len(self.editor.encoding.fields)
         lengths = [
@@ -170,7 +170,7 @@ class EditorTask(Task):
             tokens = swap_numbers(tokens, self.numbers, rng)
         masked = words_to_mask(tokens, self.rare, augmentation.mask_rare_words, rng)
         encoding = self.editor.encoding
-        return encoding.number(tokens.fields, [prototype_tokens], tokens.output, hidden=masked)[0]
+        return encoding.encode(tokens.fields, [prototype_tokens], tokens.output, hidden=masked)[0]
 
     def _tokens(self, example: Example) -> Tokens:
         if example.identity not in self.tokens:  # not yet cached, or a prototype from elsewhere

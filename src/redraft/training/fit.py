@@ -27,7 +27,7 @@ from redraft.retrieval.base import NoRetriever, Retriever
 from redraft.retrieval.dense import LearnedRetriever, TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.storage import disk
-from redraft.storage.disk import draw_rows, pick
+from redraft.storage.disk import draw_rows, take
 from redraft.storage.examples import is_on_disk
 from redraft.training import editor_task as editor_training
 from redraft.training import retriever_task as retriever_training
@@ -77,7 +77,7 @@ class FitOptions:
     """Options for the training of learned parts; other parts ignore them.
 
     If `dev` is None, a tenth of the examples is held out for validation and calibration; with an
-    empty `dev` the last weights are kept. `budget` is in seconds, 0 for no limit. `tell` receives
+    empty `dev` the last weights are kept. `budget` is in seconds, 0 for no limit. `log` receives
     log lines. All `workers` get the trained weights, but only the main one a calibrated model.
     Errors about `settings` begin with `settings_file`.
     """
@@ -89,7 +89,7 @@ class FitOptions:
     on_step: OnStep | None = None
     dev: Sequence[Example] | None = None
     budget: float = 0.0
-    tell: Callable[[str], None] = lambda _: None
+    log: Callable[[str], None] = lambda _: None
     workers: ProcessGroup = SINGLE_PROCESS
     settings_file: Path | None = None
 
@@ -162,13 +162,13 @@ def fit_encoder(
 
     indexed = parts.train
     if is_on_disk(indexed):
-        indexed = pick(indexed, draw_rows(len(indexed), VALIDATION_INDEX, seed=0))
+        indexed = take(indexed, draw_rows(len(indexed), VALIDATION_INDEX, seed=0))
 
     def validate_on_dev(encoder: DenseEncoder) -> dict[str, float]:
         return {"dev_bleu": mean_bleu(TaskRetriever.build(indexed, encoder), parts.dev)}
 
     config = retriever_config(len(parts.train), options)
-    options.tell(f"retriever: {_described(config.training, config.network)}")
+    options.log(f"retriever: {_described(config.training, config.network)}")
     _log_sampling("retriever", parts.train, options, trained=len(parts.train))
     with run_folder(options.folder, "retriever") as folder:
         return train_encoder(
@@ -200,7 +200,7 @@ def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> Neura
         # Decoding whole outputs would say more, but take longer than the training in between.
         return {"dev_accuracy": 100 * first_choice_share(editor, parts.dev, dev_prototypes)}
 
-    options.tell(f"editor: {_described(config.training, config.network)}")
+    options.log(f"editor: {_described(config.training, config.network)}")
     _log_sampling("editor", parts.train, options, trained=len(train))
     with run_folder(options.folder, "editor") as folder:
         editor = train_editor(
@@ -217,12 +217,14 @@ def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> Neura
         return editor  # the rest does not change the trained weights
     if config.decoding.syntax == AUTO and editor.decoding.syntax != "any":
         name = editor.decoding.syntax
-        options.tell(f'editor: every answer will be valid {name}; decoding.syntax = "any" lifts it')
+        options.log(f'editor: every answer will be valid {name}; decoding.syntax = "any" lifts it')
     held_out = parts.dev
     if options.budget:
         held_out = held_out[: max(DEV_MIN, int(CALIBRATED_PER_SECOND * options.budget))]
-    if config.decoding.cached and held_out:
-        nearest = retriever.retrieve([example.x for example in held_out], config.decoding.cached)
+    if config.decoding.ngram_cache_neighbours and held_out:
+        nearest = retriever.retrieve(
+            [example.x for example in held_out], config.decoding.ngram_cache_neighbours
+        )
         editor = editor.with_cache(fit_cache(editor, held_out, nearest))
     confidence = calibrate(RetrieveAndEdit(retriever, editor), held_out)
     return editor.with_confidence(confidence) if confidence else editor
@@ -301,7 +303,7 @@ def _log_sampling(
         part = f"each epoch draws {drawn:,} of them"
         if trained < len(train):
             part = f"{trained:,} of whole projects are trained on"
-        options.tell(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
+        options.log(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
 
 
 def _described(training: TrainingConfig, network: Any) -> str:

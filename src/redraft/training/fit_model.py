@@ -118,4 +118,4 @@ def _is_a(part: Any, base: type) -> bool:
 def _log_many(action: str, parts: Split, options: FitOptions) -> None:
     """Log an action that takes a while, if there are many examples."""
     if is_on_disk(parts.train):
-        options.tell(f"retriever: {action} {len(parts.train):,} examples")
+        options.log(f"retriever: {action} {len(parts.train):,} examples")

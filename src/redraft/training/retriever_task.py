@@ -11,7 +11,7 @@ from redraft.config.toml import build
 from redraft.models import vmf
 from redraft.models.autoencoder import AutoencoderConfig, NoisyAutoencoder
 from redraft.retrieval.encoder import DenseEncoder, stack_fields
-from redraft.storage.disk import pick
+from redraft.storage.disk import take
 from redraft.text.batch import Sequences, bucket
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
 from redraft.training.checkpoint import Checkpoint, fingerprint
@@ -102,7 +102,7 @@ class RetrieverTask(Task):
 
     def _encode(self, rows: Sequence[int]) -> None:
         """Encode the inputs and targets of `rows` for an epoch."""
-        encoding, examples = self.encoder.encoding, pick(self.examples, rows)
+        encoding, examples = self.encoder.encoding, take(self.examples, rows)
         self.rows = rows
         self.fields = [self.encoder.numbers(example.x) for example in examples]
         self.targets = [

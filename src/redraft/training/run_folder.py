@@ -35,11 +35,11 @@ def training_lock(folder: Path | None, *, is_main: bool) -> Iterator[None]:
 def discard_run(folder: Path) -> None:
     """Delete the files of a finished training run, and the folder if it is then empty."""
     for part in PARTS:
-        for path in (*(folder / part).glob("member-*"), folder / part):
-            remove_artifact(path / CHECKPOINT)
-            for name in (PLAN, LOG):
-                (path / name).unlink(missing_ok=True)
-            with suppress(OSError):  # missing, or not empty
-                path.rmdir()
+        path = folder / part
+        remove_artifact(path / CHECKPOINT)
+        for name in (PLAN, LOG):
+            (path / name).unlink(missing_ok=True)
+        with suppress(OSError):  # missing, or not empty
+            path.rmdir()
     with suppress(OSError):
         folder.rmdir()
