@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.measurement import Measurement, best_seconds
 from redraft.editing.neural import NeuralEditor
-from redraft.models.edit_network import EditNetworkConfig
+from redraft.models.edit_network import SLOT_WIDTHS, EditNetworkConfig
 from redraft.text.edit_encoder import EditBatch, EditEncoder
 from redraft.training.editor_task import default_config
 from redraft.types import Example, Prototype
@@ -55,7 +55,7 @@ def products(
     shapes += [(outputs, wide, width)] * 2 * config.decoder_layers
     across = [(outputs, width, width)] * 2 + [(sources, width, width)] * 2
     shapes += (across + [(outputs, read, width)] * 2) * config.decoder_layers
-    embedded = config.word_width + config.slot_width
+    embedded = config.word_width + SLOT_WIDTHS[config.copying]
     shapes += [(sources, embedded, width), (outputs, embedded, width), (sources, width, width)]
     return [*shapes, (outputs, width, width), (outputs, width, read), (outputs, width, written)]
 

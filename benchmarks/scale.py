@@ -51,9 +51,9 @@ SETTINGS: dict[str, Any] = {
     # and what the default encoder with its LSTMs takes of each is measured on some thousand
     "retriever": {
         "network": {"encoder_layers": 0},
-        "training": {"steps": 20, "evaluate_every": 20},
+        "training": {"steps": 20},
     },
-    "editor": {"training": {"steps": 20, "evaluate_every": 20}, "decoding": {"max_length": 40}},
+    "editor": {"training": {"steps": 20}, "decoding": {"max_length": 40}},
 }
 KEYS = ("pairs", "retriever", "stage")
 MODULE = 100

@@ -215,7 +215,7 @@ def paper_rows(bench: CompletionBench) -> Iterator[Measured]:
 def _lstm() -> Settings:
     """The network and the prototypes of the paper; the steps are those of every editor here."""
     tables = values_of(paper_config())
-    names = ("learning_rate", "warmup_steps", "lr_decay")
+    names = ("learning_rate", "lr_decay")
     training = {name: tables["training"][name] for name in names}
     decoding = {"ngram_cache_neighbours": 0, "length_penalty": tables["decoding"]["length_penalty"]}
     prototypes = {"cross_project": 1.0, "prototype_dropout": 0.0}

@@ -266,7 +266,6 @@ def tiny() -> Iterator[EditNetworkConfig]:
             architecture=DECODER_ONLY,
             copying="none",
             word_width=16,
-            slot_width=2,
             width=16,
             encoder_layers=1,
             decoder_layers=1,

@@ -19,7 +19,6 @@ embedding_dim = 16
 steps = 4
 [editor.network]
 word_width = 16
-slot_width = 8
 width = 16
 encoder_layers = 1
 decoder_layers = 1
@@ -27,7 +26,6 @@ decoder_layers = 1
 max_length = 12
 [editor.training]
 steps = 7
-evaluate_every = 3
 """
 
 

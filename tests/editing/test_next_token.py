@@ -46,9 +46,7 @@ def network(architecture: str) -> EditNetwork:
     torch.manual_seed(0)
     config = EditNetworkConfig(
         architecture=architecture,
-        slots=4,
         word_width=6,
-        slot_width=4,
         width=8,
         encoder_layers=1,
         decoder_layers=1,

@@ -93,9 +93,7 @@ def _editor(kind: str, examples: Sequence[Example]) -> Editor:
     encoding = EditEncoder.learn(examples, EditEncoderConfig())
     network = EditNetworkConfig(
         architecture="lstm" if kind == "lstm" else "transformer",
-        slots=4,
         word_width=8,
-        slot_width=4,
         width=8,
         encoder_layers=1,
         decoder_layers=1,

@@ -133,7 +133,6 @@ SETTINGS: list[tuple[str, Change, str]] = [
     ),
     (EDITOR, setting("network", "decoder_layers", value=2), "weights of another network"),
     (EDITOR, setting("network", "width", value=2**12), r"must be float32 of shape \("),
-    (EDITOR, setting("network", "slots", value=-2), "slots is -2; expected a whole number"),
     (EDITOR, setting("network", value=[]), "network is not of type dict"),
     (
         EDITOR,

@@ -21,7 +21,7 @@ from redraft.text.vocabulary import END, SPECIAL, START, UNKNOWN
 from redraft.types import Example
 
 UNK_ID, BOS_ID, EOS_ID = (SPECIAL.index(token) for token in (UNKNOWN, START, END))
-EVERY = EditEncoderConfig(min_count=1, reads_prototype_input=True)
+EVERY = EditEncoderConfig(reads_prototype_input=True)
 
 CARDS = [
     Example({"name": "draw card", "body": "draw a card"}, "draw(card)"),
@@ -98,7 +98,7 @@ def test_a_word_of_one_input_and_another_output_is_not_in_the_vocabulary() -> No
 
 def test_counts_are_document_frequencies() -> None:
     examples = [Example({"t": "a a a"}, "b b b"), Example({"t": "a"}, "b c")]
-    encoding = EditEncoder.learn(examples, EVERY)
+    encoding = EditEncoder.learn(examples, EVERY, min_count=1)
     counts = dict(zip(encoding.vocabulary.tokens, encoding.vocabulary.counts, strict=True))
     assert (counts["a"], counts["b"], counts["c"]) == (2, 2, 1)
 
@@ -117,7 +117,7 @@ def test_the_output_vocabulary_comes_first() -> None:
 def test_words_are_unique_and_the_output_vocabulary_comes_from_outputs(
     pairs: list[tuple[str, str]],
 ) -> None:
-    encoding = EditEncoder.learn([Example({"t": x}, y) for x, y in pairs], EVERY)
+    encoding = EditEncoder.learn([Example({"t": x}, y) for x, y in pairs], EVERY, min_count=1)
     tokens = encoding.vocabulary.tokens
     assert len(set(tokens)) == len(tokens)
     outputs = {token for _, y in pairs for token in encoding.tokenize_output(y)}
@@ -130,7 +130,7 @@ def test_the_least_frequent_words_are_left_out_when_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("redraft.text.edit_encoder.MAX_INPUT_VOCAB", 3)
-    encoding = EditEncoder.learn(CARDS, EditEncoderConfig(min_count=1, max_output_vocab=2))
+    encoding = EditEncoder.learn(CARDS, EditEncoderConfig(max_output_vocab=2), min_count=1)
     assert encoding.vocabulary.tokens == (*SPECIAL, "(", ")", "a", "card", "deal")
     assert encoding.output_vocab_size == len(SPECIAL) + 2
 
@@ -138,7 +138,7 @@ def test_the_least_frequent_words_are_left_out_when_there_are_too_many(
 @settings(deadline=None)
 @given(texts, texts)
 def test_an_output_of_vocabulary_words_is_decoded_from_its_ids(x: str, y: str) -> None:
-    encoding = EditEncoder.learn([Example({"t": x}, y)], EVERY)
+    encoding = EditEncoder.learn([Example({"t": x}, y)], EVERY, min_count=1)
     edit = encoding.encode(encoding.tokenize_input({"t": x}), [[]], encoding.tokenize_output(y))
     assert edit[0].unknown == []
     assert detokenize(encoding.words(edit[0].target[1:-1], [])) == y
@@ -147,7 +147,7 @@ def test_an_output_of_vocabulary_words_is_decoded_from_its_ids(x: str, y: str) -
 @settings(deadline=None)
 @given(texts, texts)
 def test_an_output_of_source_words_is_decoded_from_its_ids(x: str, y: str) -> None:
-    nothing = EditEncoder.learn([Example({"t": ""}, "")], EVERY)
+    nothing = EditEncoder.learn([Example({"t": ""}, "")], EVERY, min_count=1)
     found = nothing.tokenize(Example({"t": x}, y))
     edit = nothing.encode([[]], [[found]], found.output)[0]
     assert UNK_ID not in edit.target
@@ -329,7 +329,7 @@ def test_a_batch_is_padded_and_has_the_size_of_the_extended_vocabulary() -> None
     assert torch.equal(batch.sources[0].ids[0], torch.tensor(edits[0].sources[0]))
 
 
-@pytest.mark.parametrize("config", [EditEncoderConfig(), EditEncoderConfig(3, 5, 2)])
+@pytest.mark.parametrize("config", [EditEncoderConfig(), EditEncoderConfig(5, 2)])
 def test_a_saved_encoder_encodes_alike(config: EditEncoderConfig, tmp_path: Path) -> None:
     encoding = EditEncoder.learn(CARDS, config)
     encoding.save(tmp_path)
@@ -364,10 +364,10 @@ def test_words_of_a_single_project_are_oov_if_there_are_several() -> None:
         of_project("ham", "cut ham"),
         of_project("egg", "fry"),
     ]
-    encoding = EditEncoder.learn(examples, EVERY, project="package")
+    encoding = EditEncoder.learn(examples, EVERY, project="package", min_count=1)
     words = encoding.vocabulary.tokens
     assert "fry" in words
     assert "ham" not in words
-    assert "ham" in EditEncoder.learn(examples, EVERY).vocabulary.tokens
-    of_one = EditEncoder.learn(examples[:2], EVERY, project="package")
+    assert "ham" in EditEncoder.learn(examples, EVERY, min_count=1).vocabulary.tokens
+    of_one = EditEncoder.learn(examples[:2], EVERY, project="package", min_count=1)
     assert {"ham", "fry", "cut"} <= set(of_one.vocabulary.tokens)

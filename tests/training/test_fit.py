@@ -1,5 +1,8 @@
 """Fitting: the dev split, validation, calibration and settings."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from redraft import Example, RetrieveAndEdit
@@ -7,12 +10,13 @@ from redraft.editing.neural import NeuralEditor
 from redraft.errors import ConfigError
 from redraft.retrieval.bow import BowRetriever
 from redraft.training.fit import (
+    RETRIEVER_SHARE,
     FitOptions,
     Split,
     after_retriever,
+    check_settings,
     editor_config,
     prototype_source,
-    retriever_config,
 )
 from redraft.training.trainer import Report
 from tests.greetings import NAMES, greeting, settings
@@ -76,13 +80,17 @@ def test_settings_reach_the_training_and_are_logged_before_it() -> None:
     assert told[0].startswith("editor: at most 3 steps of 10; architecture transformer")
 
 
-def test_a_budget_is_shared_and_what_the_user_sets_comes_first() -> None:
-    options = FitOptions({"editor": {"training": {"budget": 7.0}}}, budget=100.0, seed=5)
-    retriever, editor = retriever_config(30, options), editor_config(30, options)
-    assert (retriever.training.budget, editor.training.budget) == (20.0, 7.0)
-    assert retriever.training.seed == editor.training.seed == 5
-    assert editor_config(30, FitOptions(budget=100.0)).training.budget == 100.0
-    assert after_retriever(FitOptions(budget=100.0)).budget == 80.0
+def test_the_budget_is_shared_by_retriever_and_editor() -> None:
+    options = FitOptions(budget=100.0, seed=5)
+    retriever, editor = options.run(share=RETRIEVER_SHARE), after_retriever(options).run()
+    assert (retriever.budget, editor.budget) == (20.0, 80.0)
+    assert retriever.seed == editor.seed == 5
+
+
+@pytest.mark.parametrize(("option", "value"), [("seed", -1), ("budget", -1.0)])
+def test_invalid_options_are_rejected_before_training(option: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"^{option} is -1; expected a"):
+        check_settings(60, replace(FitOptions(), **{option: value}))
 
 
 def test_small_datasets_train_longer_with_word_dropout() -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
-from redraft.config.ranges import DROPOUT, LAYERS, SHARE, WIDTH, Range, check_ranges, shown
+from redraft.config.ranges import DROPOUT, LAYERS, SHARE, WIDTH, check_ranges, shown
 from redraft.errors import ConfigError
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
@@ -33,9 +33,7 @@ class EditNetworkConfig:
 
     architecture: str = "transformer"
     copying: str = "pointer"
-    slots: Annotated[int, Range(1, 100_000)] = 40
     word_width: Annotated[int, WIDTH] = 128
-    slot_width: Annotated[int, WIDTH] = 32
     width: Annotated[int, WIDTH] = 128
     encoder_layers: Annotated[int, LAYERS] = 2
     decoder_layers: Annotated[int, LAYERS] = 3
@@ -90,13 +88,14 @@ class EditNetwork(nn.Module):
         self.sizes = sizes
         self.config = config
         self.copyable = [allowed and config.copying != "none" for allowed in sizes.copyable]
-        embedded_width = config.word_width + config.slot_width
+        slot_width = SLOT_WIDTHS[config.copying]
+        embedded_width = config.word_width + slot_width
         self.encoder, self.decoder = ARCHITECTURES[config.architecture](
             sizes, embedded_width, config
         )
         self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
         self.words = nn.Embedding(sizes.vocab_size, config.word_width, padding_idx=0)
-        self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
+        self.slots = nn.Embedding(self.copying.slots + 1, slot_width, padding_idx=0)
         self.write = nn.Linear(self.decoder.width, sizes.output_vocab_size)
 
     @property
@@ -266,7 +265,7 @@ def _positional(
     copyable: list[bool], _: int, sizes: EditSizes, config: EditNetworkConfig
 ) -> Copying:
     limits = [
-        0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else config.slots
+        0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else OUTPUT_SLOTS
         for source_id, allowed in enumerate(copyable)
     ]
     return PositionalCopying(limits, config.width) if sum(limits) else NoCopying()
@@ -275,11 +274,17 @@ def _positional(
 def _pointer(
     _: list[bool], memory_width: int, sizes: EditSizes, config: EditNetworkConfig
 ) -> Copying:
-    return PointerCopying(config.slots, config.width, memory_width, vocab_size=sizes.vocab_size)
+    return PointerCopying(OOV_SLOTS, config.width, memory_width, vocab_size=sizes.vocab_size)
 
 
-FIELD_SLOTS = 100
-"""Positional copy tokens per field of x; y' has `slots` of them."""
+OOV_SLOTS = 40
+"""OOVs of an example that pointer copying tells apart; further ones share these slots."""
+
+FIELD_SLOTS, OUTPUT_SLOTS = 100, 300
+"""Positional copy tokens per field of x and of y', as in the paper."""
+
+SLOT_WIDTHS = {"pointer": 32, "positional": 100, "none": 32}
+"""Sizes of the slot embeddings; of positional copying, as in the paper."""
 
 Architecture = Callable[[EditSizes, int, EditNetworkConfig], tuple[Encoder, Decoder]]
 """Builds an encoder and a decoder from sizes, the size of a token embedding and settings."""

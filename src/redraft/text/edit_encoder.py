@@ -23,6 +23,9 @@ from redraft.text.vocabulary import BOS_ID, EOS_ID, UNK_ID, Vocabulary
 from redraft.text.vocabulary_builder import DocumentFrequencies
 from redraft.types import Example, Input
 
+MIN_COUNT = 2
+"""Examples below which a word is out of vocabulary."""
+
 MAX_INPUT_VOCAB = 20_000
 """The maximum number of words that come from inputs."""
 
@@ -36,7 +39,6 @@ MAX_SOURCES = 4_096
 class EditEncoderConfig:
     """Which words are in the vocabulary, and which sequences the network reads."""
 
-    min_count: Annotated[int, WORDS] = 2
     max_output_vocab: Annotated[int, WORDS] = 10_000
     prototypes: Annotated[int, Range(0, MIXED.high)] = 1  # read together; 0 is plain seq2seq
     reads_prototype_input: bool = False  # x' as well as y'
@@ -111,9 +113,14 @@ class EditEncoder:
 
     @classmethod
     def learn(
-        cls, examples: Sequence[Example], config: EditEncoderConfig, *, project: str = ""
+        cls,
+        examples: Sequence[Example],
+        config: EditEncoderConfig,
+        *,
+        project: str = "",
+        min_count: int = MIN_COUNT,
     ) -> "EditEncoder":
-        """Build the vocabulary of the words that several examples share.
+        """Build the vocabulary of the words that `min_count` examples share.
 
         `project` is the meta key of the project. With several projects a word must occur in two:
         a word of one project is OOV in the next, so training has to learn to copy it.
@@ -125,8 +132,8 @@ class EditEncoder:
             # counted apart: a name in both x and y of one example is still used by one only
             outputs.count(set(tokens.output), name)
             inputs.count({token for field in tokens.fields for token in field}, name)
-        output_words = outputs.frequent(config.min_count, config.max_output_vocab)
-        input_words = inputs.frequent(config.min_count, MAX_INPUT_VOCAB)
+        output_words = outputs.frequent(min_count, config.max_output_vocab)
+        input_words = inputs.frequent(min_count, MAX_INPUT_VOCAB)
         only_read = {w: count for w, count in input_words.items() if w not in output_words}
         vocabulary = Vocabulary.of(output_words | only_read)
         return cls(vocabulary, len(vocabulary) - len(only_read), list(examples[0].x), config)

@@ -27,6 +27,8 @@ from redraft.text.edit_encoder import (
     Tokens,
 )
 from redraft.training.augmentation import (
+    MASKED_WORDS,
+    SWAPPED_EXAMPLES,
     AugmentationConfig,
     rare_words,
     shared_numbers,
@@ -34,11 +36,10 @@ from redraft.training.augmentation import (
     words_to_mask,
 )
 from redraft.training.checkpoint import Checkpoint, fingerprint
-from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
-from redraft.training.prototype_sampling import PrototypeSource
+from redraft.training.prototype_sampling import PROJECT, PrototypeSource
 from redraft.training.run_folder import CHECKPOINT
-from redraft.training.trainer import OnStep, StepLoss, Task, TrainingConfig, train
+from redraft.training.trainer import RunOptions, StepLoss, Task, TrainingConfig, train
 from redraft.types import Example
 
 Validate = Callable[[NeuralEditor], dict[str, float]]
@@ -49,16 +50,14 @@ Validate = Callable[[NeuralEditor], dict[str, float]]
 class PrototypesConfig:
     """Sampling of training prototypes.
 
-    With `vmf_noise` a learned retriever adds its noise to queries and examples; otherwise n
-    prototypes are drawn from the n + `sample_from_top` - 1 nearest. If the meta of the examples
-    names their `project`, prototypes come from an index of that project, and for a share
-    `cross_project` of the examples from other projects. A share `prototype_dropout` gets none,
-    which trains the editor to write as well as to copy.
+    A learned retriever adds its noise to queries and examples; with others, n prototypes are drawn
+    from the n + `sample_from_top` - 1 nearest. For examples of several projects, prototypes come
+    from an index of the example's project, and for a share `cross_project` of the examples from
+    other projects. A share `prototype_dropout` gets none, which trains the editor to write as well
+    as to copy.
     """
 
-    vmf_noise: bool = True
     sample_from_top: Annotated[int, Range(1, 1_000)] = 3
-    project: str = "package"
     cross_project: Annotated[float, SHARE] = 0.1
     prototype_dropout: Annotated[float, SHARE] = 0.0
 
@@ -94,9 +93,9 @@ def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
     return build(EditorConfig, presets.preset(name, examples)["editor"], where=f"preset {name}")
 
 
-def count_projects(examples: Sequence[Example], key: str = PrototypesConfig.project) -> int:
-    """Return the number of distinct values of `key` in the meta; examples without it are one."""
-    return len({example.meta.get(key) for example in examples})
+def count_projects(examples: Sequence[Example]) -> int:
+    """Return the number of projects, by the meta of examples; those without a project are one."""
+    return len({example.meta.get(PROJECT) for example in examples})
 
 
 class EditorTask(Task):
@@ -166,9 +165,9 @@ class EditorTask(Task):
         prototype_tokens = [self._tokens(prototype) for prototype in prototypes]
         if prototype_tokens and rng.random() < augmentation.identity:
             prototype_tokens[0] = tokens
-        if rng.random() < augmentation.swap_numbers:
+        if rng.random() < SWAPPED_EXAMPLES * augmentation.shared_words:
             tokens = swap_numbers(tokens, self.numbers, rng)
-        masked = words_to_mask(tokens, self.rare, augmentation.mask_rare_words, rng)
+        masked = words_to_mask(tokens, self.rare, MASKED_WORDS * augmentation.shared_words, rng)
         encoding = self.editor.encoding
         return encoding.encode(tokens.fields, [prototype_tokens], tokens.output, hidden=masked)[0]
 
@@ -199,16 +198,13 @@ def train_editor(
     *,
     validate: Validate,
     folder: Path,
-    device: torch.device | None = None,
-    on_step: OnStep | None = None,
-    workers: ProcessGroup = SINGLE_PROCESS,
+    options: RunOptions | None = None,
 ) -> NeuralEditor:
     """Train an editor on `examples` and return it; resumes from a checkpoint in `folder`."""
-    task = _task(
-        examples, prototypes, config, validate=validate, device=device or torch.device("cpu")
-    )
-    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config))
-    train(task, config.training, checkpoint=checkpoint, on_step=on_step, workers=workers)
+    options = options or RunOptions()
+    task = _task(examples, prototypes, config, validate=validate, options=options)
+    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, options))
+    train(task, config.training, checkpoint=checkpoint, options=options)
     task.network.eval()
     return task.editor
 
@@ -219,12 +215,11 @@ def _task(
     config: EditorConfig,
     *,
     validate: Validate,
-    device: torch.device,
+    options: RunOptions,
 ) -> EditorTask:
     """Build the vocabulary and an untrained editor, and return its task."""
-    project = config.prototypes.project
     sample = vocabulary_sample(examples)
-    encoding = EditEncoder.learn(sample, config.encoding, project=project)
+    encoding = EditEncoder.learn(sample, config.encoding, project=PROJECT)
     decoding = config.decoding
     if not decoding.max_length:
         longest = max(len(encoding.tokenize_output(example.y)) for example in sample)
@@ -232,14 +227,14 @@ def _task(
     if decoding.syntax == AUTO:
         decoding = replace(decoding, syntax=find_syntax([example.y for example in sample]))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)  # initial weights only; steps have their own seeds
+        torch.manual_seed(options.seed)  # initial weights only; steps have their own seeds
         editor = NeuralEditor.build(encoding, config.network, decoding)
-    editor.network.to(device)
+    editor.network.to(options.device)
     return EditorTask(editor, examples, prototypes, config.augmentation, validate=validate)
 
 
-def _fingerprint(examples: Sequence[Example], config: EditorConfig) -> str:
+def _fingerprint(examples: Sequence[Example], config: EditorConfig, options: RunOptions) -> str:
     """Return a digest of everything that determines the weights, so without decoding settings."""
     settings = asdict(config)
-    del settings["decoding"], settings["training"]["save_seconds"]
-    return fingerprint(examples, [settings])
+    del settings["decoding"]
+    return fingerprint(examples, [settings, options.seed, options.budget])

@@ -37,6 +37,7 @@ from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
 from redraft.training.editor_task import EditorConfig, count_projects, train_editor
 from redraft.training.epoch_sampling import VOCABULARY_SAMPLE, vocabulary_sample
 from redraft.training.prototype_sampling import (
+    PROJECT,
     Find,
     MixedPrototypes,
     NearbyPrototypes,
@@ -51,7 +52,7 @@ from redraft.training.prototype_sampling import (
 )
 from redraft.training.retriever_task import RetrieverConfig, Target, train_encoder
 from redraft.training.run_folder import run_folder
-from redraft.training.trainer import OnStep, TrainingConfig
+from redraft.training.trainer import AdamConfig, OnStep, RunOptions
 from redraft.types import Example
 
 DEV_SHARE = 0.1
@@ -98,6 +99,11 @@ class FitOptions:
         """Return the prefix of errors about the settings: the name of their file, if any."""
         return f"{self.settings_file}: " if self.settings_file else ""
 
+    def run(self, *, share: float = 1.0) -> RunOptions:
+        """Return the options of a training run that gets this share of the budget."""
+        device = choose_device(self.device)
+        return RunOptions(self.seed, share * self.budget, device, self.on_step, self.workers)
+
 
 @dataclass(frozen=True)
 class Split:
@@ -129,6 +135,7 @@ def check_settings(examples: int, options: FitOptions) -> None:
     if unknown:
         name = shown(unknown[0])
         raise ConfigError(f"{options.source}unknown table {name}; known are: [retriever], [editor]")
+    RunOptions(options.seed, options.budget)  # checks their ranges
     retriever_config(examples, options)
     editor_config(examples, options)
 
@@ -136,8 +143,6 @@ def check_settings(examples: int, options: FitOptions) -> None:
 def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
     """The settings for this many examples, those given by the user in place of the defaults."""
     config = retriever_training.default_config(examples)
-    given = {"seed": options.seed, "budget": RETRIEVER_SHARE * options.budget}
-    config = override(config, {"training": given}, where="options")
     given = options.settings.get("retriever", {})
     return override(config, given, where=f"{options.source}[retriever]")
 
@@ -145,8 +150,6 @@ def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
 def editor_config(examples: int, options: FitOptions, *, projects: int = 1) -> EditorConfig:
     """Return the defaults for a number of examples, overridden by the user's settings."""
     config = editor_training.default_config(examples, projects=projects)
-    given = {"seed": options.seed, "budget": options.budget}
-    config = override(config, {"training": given}, where="options")
     given = options.settings.get("editor", {})
     return override(config, given, where=f"{options.source}[editor]")
 
@@ -177,9 +180,7 @@ def fit_encoder(
             target=target,
             validate=validate or (validate_on_dev if parts.dev else lambda _: {}),
             folder=folder,
-            device=choose_device(options.device),
-            on_step=options.on_step,
-            workers=options.workers,
+            options=options.run(share=RETRIEVER_SHARE),
         )
 
 
@@ -189,7 +190,7 @@ def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> Neura
     config = editor_config(len(parts.train), options, projects=projects)
     train, train_retriever = parts.train, retriever
     if projects > 1 and is_on_disk(train):
-        train, train_retriever = _of_whole_projects(train, retriever, config.prototypes.project)
+        train, train_retriever = _of_whole_projects(train, retriever, PROJECT)
     if isinstance(retriever, NoRetriever):
         config = override(config, {"encoding": {"prototypes": 0}}, where="no retriever")
 
@@ -209,9 +210,7 @@ def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> Neura
             config,
             validate=validate if parts.dev else lambda _: {},
             folder=folder,
-            device=choose_device(options.device),
-            on_step=options.on_step,
-            workers=options.workers,
+            options=options.run(),
         )
     if not options.workers.is_main:
         return editor  # the rest does not change the trained weights
@@ -246,20 +245,16 @@ def prototype_source(
         )
 
     def from_all() -> PrototypeSource:
-        if (
-            prototypes.vmf_noise
-            and isinstance(retriever, LearnedRetriever)
-            and isinstance(retriever.encoder, DenseEncoder)
-        ):
+        if isinstance(retriever, LearnedRetriever) and isinstance(retriever.encoder, DenseEncoder):
             noisy = NearbyPrototypes if is_on_disk(retriever.examples) else NoisyPrototypes
             return noisy(retriever, retriever.encoder, train, count=count)
         return nearest(everywhere(retriever, train))
 
     sources: list[tuple[float, PrototypeSource]]
     dropout = prototypes.prototype_dropout
-    if count_projects(vocabulary_sample(train), prototypes.project) > 1:
-        same = in_project(retriever, train, prototypes.project)
-        others = across_projects(retriever, train, prototypes.project)
+    if count_projects(vocabulary_sample(train)) > 1:
+        same = in_project(retriever, train, PROJECT)
+        others = across_projects(retriever, train, PROJECT)
         sources = [
             (1 - prototypes.cross_project - dropout, nearest(same)),
             (prototypes.cross_project, nearest(others)),
@@ -306,7 +301,7 @@ def _log_sampling(
         options.log(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
 
 
-def _described(training: TrainingConfig, network: Any) -> str:
+def _described(training: AdamConfig, network: Any) -> str:
     """Return the most important settings in one line."""
     sizes = ", ".join(f"{name} {value}" for name, value in values_of(network).items())
     return f"at most {training.steps:,} steps of {training.batch_size}; {sizes}"

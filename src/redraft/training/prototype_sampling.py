@@ -21,6 +21,9 @@ from redraft.retrieval.dense import LearnedRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.types import Example, Prototype
 
+PROJECT = "package"
+"""The key of meta that names the project of an example."""
+
 MOST_ACROSS = 10_000
 """Size of the sample that cross-project prototypes come from; a larger one is hardly nearer."""
 

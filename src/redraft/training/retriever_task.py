@@ -15,10 +15,9 @@ from redraft.storage.disk import take
 from redraft.text.batch import Sequences, bucket
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
 from redraft.training.checkpoint import Checkpoint, fingerprint
-from redraft.training.distributed import SINGLE_PROCESS, ProcessGroup
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
 from redraft.training.run_folder import CHECKPOINT
-from redraft.training.trainer import OnStep, StepLoss, Task, TrainingConfig, train
+from redraft.training.trainer import AdamConfig, RunOptions, StepLoss, Task, TrainingConfig, train
 from redraft.types import Example, input_text
 
 LONGEST_TARGET = 150
@@ -44,7 +43,7 @@ class RetrieverConfig:
 
     network: AutoencoderConfig = field(default_factory=AutoencoderConfig)
     encoding: TokenEncoderConfig = field(default_factory=TokenEncoderConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
+    training: AdamConfig = field(default_factory=AdamConfig)
 
 
 def paper_config() -> RetrieverConfig:
@@ -140,12 +139,10 @@ def train_encoder(
     target: Target,
     validate: Validate,
     folder: Path,
-    device: torch.device | None = None,
-    on_step: OnStep | None = None,
-    workers: ProcessGroup = SINGLE_PROCESS,
+    options: RunOptions | None = None,
 ) -> DenseEncoder:
     """Train an encoder on `examples` and return it; resumes from a checkpoint in `folder`."""
-    device = device or torch.device("cpu")
+    options = options or RunOptions()
     texts = (
         text
         for example in vocabulary_sample(examples)
@@ -154,19 +151,21 @@ def train_encoder(
     encoding = TokenEncoder.learn(texts, config.encoding)
     fields = list(examples[0].x)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)  # initial weights only; steps have their own seeds
+        torch.manual_seed(options.seed)  # initial weights only; steps have their own seeds
         network = NoisyAutoencoder(len(encoding.vocabulary), len(fields), config.network)
-    network.to(device)
+    network.to(options.device)
     encoder = DenseEncoder(network.encoder, encoding, fields)
     task = RetrieverTask(network, encoder, examples, target=target, validate=validate)
-    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, target))
-    train(task, config.training, checkpoint=checkpoint, on_step=on_step, workers=workers)
+    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, target, options))
+    training = TrainingConfig(**asdict(config.training))
+    train(task, training, checkpoint=checkpoint, options=options)
     network.eval()
     return encoder
 
 
-def _fingerprint(examples: Sequence[Example], config: RetrieverConfig, target: Target) -> str:
+def _fingerprint(
+    examples: Sequence[Example], config: RetrieverConfig, target: Target, options: RunOptions
+) -> str:
     """Return a digest of everything that determines the weights."""
-    settings = asdict(config)
-    del settings["training"]["save_seconds"]
-    return fingerprint(examples, [settings, target.__name__])
+    run = [options.seed, options.budget]
+    return fingerprint(examples, [asdict(config), target.__name__, *run])
