@@ -16,7 +16,8 @@ from redraft import Example, RetrieveAndEdit
 from redraft.errors import ModelError
 from redraft.index.bm25 import build_scorer
 from redraft.retrieval.bm25 import Bm25Retriever
-from redraft.storage.artifact import MANIFEST, open_artifact
+from redraft.storage.artifact import open_artifact
+from redraft.storage.manifest import MANIFEST
 from tests.conftest import Run
 from tests.hostile.models import INPUT, save
 from tests.hostile.seal import alter_arrays, alter_json, seal, stored

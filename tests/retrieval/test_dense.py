@@ -18,7 +18,8 @@ from redraft.index.base import ExactIndex
 from redraft.models.autoencoder import AutoencoderConfig, FieldsEncoder
 from redraft.retrieval.dense import InputRetriever, LearnedRetriever, TaskRetriever
 from redraft.retrieval.encoder import LONGEST_FIELD, DenseEncoder, TextEncoder
-from redraft.storage.artifact import Artifact, open_artifact, write_artifact
+from redraft.storage.artifact import Artifact, open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
 from redraft.types import Example, Input
 

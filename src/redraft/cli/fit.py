@@ -76,7 +76,7 @@ def command(
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
     from redraft.postgres.store import check
-    from redraft.storage.artifact import ensure_writable
+    from redraft.storage.artifact_writer import ensure_writable
     from redraft.storage.disk import gather
     from redraft.storage.locking import exclusive
     from redraft.training.distributed import connected

@@ -21,8 +21,8 @@ from redraft.model import RetrieveAndEdit
 from redraft.persistence import locked, refreshed
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.server import schema, serialize
-from redraft.storage.artifact import manifest_bytes
 from redraft.storage.examples import Examples, examples_of
+from redraft.storage.manifest import manifest_bytes
 from redraft.types import Example, Input, Prototype, as_input
 
 LOCK_TIMEOUT = 10.0

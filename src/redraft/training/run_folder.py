@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from redraft.storage.artifact import remove_artifact
+from redraft.storage.artifact_writer import remove_artifact
 from redraft.storage.locking import exclusive
 
 CHECKPOINT, PLAN, LOG = "checkpoint", "plan.json", "log.jsonl"
