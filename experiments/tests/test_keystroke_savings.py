@@ -260,7 +260,7 @@ def test_keys_are_those_of_a_trained_draft(folder: Path, noun: str) -> None:
 @torch.inference_mode()
 def first_choices(draft: NeuralSession, tokens: Sequence[str]) -> FirstChoices:
     """The choices of a draft of one prototype, all read at once."""
-    number = draft.words.number
+    number = draft.words.id_of
     truth = torch.tensor([[number(token) for token in (START, *tokens, END_TOKEN)]])
     network, start = draft.next_tokens.network, draft._nothing.network
     log_probs = network.next_tokens(*network.read(start, truth[:, :-1]))[0]

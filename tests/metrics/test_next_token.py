@@ -59,7 +59,7 @@ def bounds(log_probs: NDArray[np.float32], token: int) -> tuple[int, int]:
 def test_ranks_are_those_of_a_walk_token_by_token(mixed: int, cached: int) -> None:
     editor = make_editor(mixed=mixed, cached=cached)
     found = retrieve(editor, EXAMPLES)
-    stops = {EOS_ID, editor.encoding.vocabulary.number("\n")}
+    stops = {EOS_ID, editor.encoding.vocabulary.id_of("\n")}
     foresights = predict(editor, EXAMPLES, found)
     for example, prototypes, foresight in zip(EXAMPLES, found, foresights, strict=True):
         tokens = editor.encoding.tokenize_output(example.y)

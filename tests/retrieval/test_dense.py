@@ -146,7 +146,7 @@ def test_a_long_field_is_truncated() -> None:
     long = "draw a card " * LONGEST_FIELD
     whole, longer = ENCODER.encode([{"text": long}, {"text": long + "deal"}])
     np.testing.assert_allclose(whole, longer, atol=1e-6)
-    assert all(len(field) <= LONGEST_FIELD + 1 for field in ENCODER.numbers({"text": long}))
+    assert all(len(field) <= LONGEST_FIELD + 1 for field in ENCODER.token_ids({"text": long}))
 
 
 def test_a_saved_encoder_gives_the_same_vectors(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_an_oov_word_has_the_same_id_in_all_sequences() -> None:
     found = Tokens([["quux", "a"], ["frob"]], ["frob", "(", "zork", ")"])
     edit = LEARNED.encode(x, [[found]], ["frob", "zork", "quux"])[0]
     zork, quux, frob = range(SIZE, SIZE + 3)  # in the order in which they are met
-    number = LEARNED.vocabulary.number
+    number = LEARNED.vocabulary.id_of
     assert edit.sources == [
         [number("draw"), zork, EOS_ID],
         [zork, quux, EOS_ID],
@@ -175,7 +175,7 @@ def test_decoding_inverts_encoding(
 def test_a_hidden_word_is_encoded_as_an_oov() -> None:
     x, found = [["draw", "card"], []], Tokens([[], []], ["card", "draw"])
     edit = LEARNED.encode(x, [[found]], ["draw", "card", "minion"], hidden={"card", "minion"})[0]
-    draw = LEARNED.vocabulary.number("draw")
+    draw = LEARNED.vocabulary.id_of("draw")
     assert edit.unknown == ["card", "minion"]
     assert edit.sources[0] == [draw, SIZE, EOS_ID]
     assert edit.sources[-1] == [SIZE, draw, EOS_ID]
@@ -187,7 +187,7 @@ def test_a_truncated_output_has_no_eos(longer: int) -> None:
     output = ["draw"] * (LONGEST_OUTPUT + longer)
     target = LEARNED.encode([[], []], [[]], output)[0].target
     assert (target[-1] == EOS_ID) == (longer <= 0)
-    assert target.count(LEARNED.vocabulary.number("draw")) == min(len(output), LONGEST_OUTPUT)
+    assert target.count(LEARNED.vocabulary.id_of("draw")) == min(len(output), LONGEST_OUTPUT)
 
 
 @pytest.mark.parametrize("longer", [-1, 0, 1, 50])
@@ -284,7 +284,7 @@ def test_oovs_of_cached_outputs_get_ids_before_those_of_the_output() -> None:
     edits = LEARNED.encode([["quux"], []], found, ["new", "frob"], cached=cached)
     assert edits[0].unknown == ["quux", "zork", "frob", "late", "new"]
     assert edits[0].cached == edits[1].cached
-    draw = LEARNED.vocabulary.number("draw")
+    draw = LEARNED.vocabulary.id_of("draw")
     assert edits[0].cached == [
         [SIZE + 1, draw, SIZE + 2, EOS_ID],
         [SIZE + 3, SIZE + 2, EOS_ID],
@@ -294,7 +294,7 @@ def test_oovs_of_cached_outputs_get_ids_before_those_of_the_output() -> None:
 
 
 def test_cache_positions_concatenate_the_cached_outputs_with_bos_before_each() -> None:
-    draw = LEARNED.vocabulary.number("draw")
+    draw = LEARNED.vocabulary.id_of("draw")
     rows = [
         *LEARNED.encode([[], []], [[]], cached=[["draw"], [], ["zork"]]),
         *LEARNED.encode([[], []], [[]]),

@@ -1,4 +1,4 @@
-"""One line on every setting: the comments of `redraft config` and of docs/settings.md."""
+"""One-line descriptions of all settings, for `redraft config` and docs/settings.md."""
 
 TABLES = {
     "retriever.network": "The encoder of the retrievers task and input; others need no settings.",
@@ -23,7 +23,7 @@ SETTINGS = {
     "retriever.network.width": "size of LSTM states",
     "retriever.network.embedding_dim": "size of the vectors that are searched",
     "retriever.network.encoder_layers": "LSTM layers per input field; 0: a bag of words alone",
-    "retriever.network.decoder_layers": "LSTM layers of the decoder, which training alone uses",
+    "retriever.network.decoder_layers": "LSTM layers of the decoder, used only in training",
     "retriever.network.concentration": "kappa of the von Mises-Fisher noise; higher: less noise",
     "retriever.network.bag_of_words": "add a bag of words to the encoder",
     "retriever.network.dropout": "dropout rate between layers",

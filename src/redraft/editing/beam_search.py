@@ -1,6 +1,6 @@
 """Greedy decoding, beam search and sampling from a next-token model. Knows no network, no text.
 
-Scores are float64 on the device of `first`. A next-token model whose network is on another device
+Scores are float64 on the device of `bos`. A next-token model whose network is on another device
 moves the tokens there and the log-probabilities back.
 """
 

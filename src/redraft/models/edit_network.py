@@ -136,7 +136,7 @@ class EditNetwork(nn.Module):
     def scores(self, states: Tensor, state: EditState) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of the next token after `states` (B, T, D).
 
-        These are of generating each word (B, T, V) and of copying each position (B, T, S).
+        Returns those of generating each word (B, T, V) and of copying each position (B, T, S).
         """
         written, copied = self.write(states), self._copied(states, state)
         total = torch.logaddexp(written.logsumexp(2), copied.logsumexp(2))[:, :, None]

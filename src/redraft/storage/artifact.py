@@ -107,7 +107,7 @@ def _open(folder: Path, only: str | None) -> Artifact:
 
 
 def _stored_path(folder: Path, stored: str) -> Path:
-    """Return the path of a stored file, which must be in the folder, also through links."""
+    """Return the path of a stored file, which must be in the folder, links resolved."""
     parts = PurePosixPath(stored)
     path = folder / parts
     try:

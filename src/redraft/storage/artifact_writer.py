@@ -34,8 +34,8 @@ _STAGING_NAME = re.compile(re.escape(_STAGING) + r"[a-z0-9_]{8}")
 def ensure_writable(folder: Path) -> None:
     """Raise a ModelError if a model may not be written to `folder`.
 
-    It may if the folder is missing or empty, holds a model of ours (with whatever a user keeps
-    beside it), or holds nothing but the remains of a writer that was killed.
+    It may if the folder is missing or empty, holds a model of ours (a user's other files are no
+    obstacle), or holds only the files of a writer that was killed.
     """
     if folder.is_file():
         raise ModelError(f"{folder}: is a file; name a folder for the model")
@@ -55,7 +55,7 @@ def ensure_writable(folder: Path) -> None:
 
 
 def _foreign_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder without a manifest that no killed writer left there."""
+    """Yield the files of a folder without a manifest, except those of killed writers."""
     ours = {folder / LOCK}
     staged = _abandoned(folder)
     for staging in staged:
@@ -68,7 +68,7 @@ def _foreign_files(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def write_artifact(folder: Path) -> Iterator[Path]:
-    """Yield a folder to write files into; left without an error, they replace the model at once.
+    """Yield a folder to write files into; on a normal exit they replace the model atomically.
 
     Holds the lock of `folder` meanwhile.
     """
@@ -113,7 +113,8 @@ def _commit(staging: Path, folder: Path, before: set[Entry]) -> None:
     write_manifest(staging / _JOURNAL, {e.stored: e for e in (*before, *files.values())})
     manifest = staging / MANIFEST
     write_manifest(manifest, files)
-    mode = manifest.stat().st_mode  # that of the umask; some libraries write for the owner alone
+    # the mode of the umask: some libraries write files that only their owner can read
+    mode = manifest.stat().st_mode
     for source, entry in zip(sources, files.values(), strict=True):
         target = folder / entry.stored
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +142,7 @@ def _abandoned(folder: Path) -> list[Path]:
 
 
 def _remove(folder: Path, entries: set[Entry]) -> None:
-    """Delete stored files, and their folders once empty; what cannot be deleted stays."""
+    """Delete stored files, and their folders once empty; errors are ignored."""
     for entry in entries:
         if entry.is_ours:
             path = folder / entry.stored

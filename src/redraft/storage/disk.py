@@ -166,12 +166,12 @@ class DiskExamples(Examples):
 
     def replaced(self, rows: Sequence[int] | Rows, added: Sequence[Example]) -> Sequence[Example]:
         """Return the examples without `rows` and with `added` appended."""
-        kept = self.take(np.delete(np.arange(len(self)), np.asarray(rows, np.int64)))
+        remaining = self.take(np.delete(np.arange(len(self)), np.asarray(rows, np.int64)))
         if not added:
-            return kept
-        if fits_in_memory(len(kept) + len(added)):
-            return [*kept, *added]
-        return spool_examples([kept, added], scratch(self.folder))
+            return remaining
+        if fits_in_memory(len(remaining) + len(added)):
+            return [*remaining, *added]
+        return spool_examples([remaining, added], scratch(self.folder))
 
     def after(self, first: list[Example]) -> Sequence[Example]:
         """Return `first` and these examples after them, in a new file."""

@@ -37,7 +37,7 @@ MAX_SOURCES = 4_096
 
 @dataclass(frozen=True)
 class EditEncoderConfig:
-    """Which words are in the vocabulary, and which sequences the network reads."""
+    """The size of the output vocabulary, and the sequences that the network reads."""
 
     max_output_vocab: Annotated[int, WORDS] = 10_000
     prototypes: Annotated[int, Range(0, MIXED.high)] = 1  # read together; 0 is plain seq2seq
@@ -129,7 +129,7 @@ class EditEncoder:
         outputs, inputs = DocumentFrequencies(), DocumentFrequencies()
         for example in examples:
             tokens, name = encoding.tokenize(example), example.meta.get(project)
-            # counted apart: a name in both x and y of one example is still used by one only
+            # counted separately: a name in x and y of one example occurs in one example only
             outputs.count(set(tokens.output), name)
             inputs.count({token for field in tokens.fields for token in field}, name)
         output_words = outputs.frequent(min_count, config.max_output_vocab)
@@ -307,4 +307,4 @@ class _ExtendedIds:
             return self.oovs[token]
         if token in self.hidden:
             return UNK_ID
-        return self.vocabulary.number(token)
+        return self.vocabulary.id_of(token)

@@ -58,7 +58,7 @@ def swap_numbers(example: Tokens, pool: Sequence[str], rng: random.Random) -> To
     free = [number for number in pool if number not in others]
     if len(free) < len(shared):
         return example
-    # Distinct numbers stay distinct, also from those that are not replaced.
+    # Distinct numbers stay distinct, and distinct from numbers that are not replaced.
     replacements = dict(zip(shared, rng.sample(free, len(shared)), strict=True))
     fields = [_replace(field, replacements) for field in example.fields]
     return Tokens(fields, _replace(example.output, replacements))

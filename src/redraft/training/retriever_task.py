@@ -103,7 +103,7 @@ class RetrieverTask(Task):
         """Encode the inputs and targets of `rows` for an epoch."""
         encoding, examples = self.encoder.encoding, take(self.examples, rows)
         self.rows = rows
-        self.fields = [self.encoder.numbers(example.x) for example in examples]
+        self.fields = [self.encoder.token_ids(example.x) for example in examples]
         self.targets = [
             encoding.target(self.target(example), longest=LONGEST_TARGET) for example in examples
         ]

@@ -58,7 +58,7 @@ class StepLoss:
     metrics: dict[str, float]
     token_count: int  # the denominator of the loss
     tokens: int  # tokens of inputs and outputs, for throughput
-    padded: int  # padding beside them
+    padded: int  # padding tokens
 
     def with_zero_weight(self) -> "StepLoss":
         """Return a copy that does not contribute to an all-reduce."""
@@ -111,7 +111,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one training run, which are no settings of the model.
+    """Options of a training run that are not settings of the model.
 
     `budget` is in seconds, 0 for no limit: the steps are reduced to fit. `on_step` receives a
     report after every step.
