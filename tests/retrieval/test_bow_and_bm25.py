@@ -14,7 +14,8 @@ from safetensors.numpy import save_file
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.words import WordRetriever, words
-from redraft.storage.artifact import open_artifact, write_artifact
+from redraft.storage.artifact import open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.types import Example
 
 RETRIEVERS: tuple[type[WordRetriever], ...] = (BowRetriever, Bm25Retriever)

@@ -11,15 +11,10 @@ from pathlib import Path
 import pytest
 
 from redraft.errors import ModelError
-from redraft.storage.artifact import (
-    MANIFEST,
-    Artifact,
-    open_artifact,
-    read_artifact,
-    remove_artifact,
-    write_artifact,
-)
+from redraft.storage.artifact import Artifact, open_artifact, read_artifact
+from redraft.storage.artifact_writer import remove_artifact, write_artifact
 from redraft.storage.locking import LOCK
+from redraft.storage.manifest import MANIFEST
 
 
 def write(folder: Path, **files: str) -> None:
@@ -76,7 +71,7 @@ def test_files_in_folders_of_folders_are_kept(tmp_path: Path) -> None:
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path
-import redraft.storage.artifact as artifact
+import redraft.storage.artifact_writer as artifact
 step, folder = int(sys.argv[1]), Path(sys.argv[2])
 replace, calls = Path.replace, 0
 def killing_replace(self, target):

@@ -101,9 +101,9 @@ def unit_vectors(bags: Sequence[Sequence[str]], vocabulary: Vocabulary) -> spars
     for bag in bags:
         counts = Counter(bag)
         norm = sum(count * count for count in counts.values()) ** 0.5
-        known = [(word, count) for word, count in counts.items() if word in vocabulary]
-        columns += vocabulary.encode(word for word, _ in known)
-        values += [count / norm for _, count in known]
+        in_vocabulary = [(word, count) for word, count in counts.items() if word in vocabulary]
+        columns += vocabulary.encode(word for word, _ in in_vocabulary)
+        values += [count / norm for _, count in in_vocabulary]
         starts.append(len(columns))
     arrays = (np.array(values, np.float32), np.array(columns, np.int32), np.array(starts, np.int32))
     return sparse.csr_array(arrays, shape=(len(bags), len(vocabulary)))

@@ -21,8 +21,8 @@ from redraft.model import RetrieveAndEdit
 from redraft.persistence import locked, refreshed
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.server import schema, serialize
-from redraft.storage.artifact import manifest_bytes
 from redraft.storage.examples import Examples, examples_of
+from redraft.storage.manifest import manifest_bytes
 from redraft.types import Example, Input, Prototype, as_input
 
 LOCK_TIMEOUT = 10.0
@@ -119,7 +119,9 @@ class ServedModel:
                 results = state.model.editor.edit(inputs, prototypes, request.k)
             else:
                 results = state.model.predict(inputs, request.k, where=request.where)
-        return [[serialize.candidate(each) for each in candidates] for candidates in results]
+        return [
+            [serialize.candidate(candidate) for candidate in candidates] for candidates in results
+        ]
 
     def retrieve(self, request: schema.RetrieveRequest) -> list[list[schema.PrototypeSchema]]:
         """Return the prototypes for each input, nearest first."""
@@ -127,7 +129,9 @@ class ServedModel:
             state = self._state
             inputs = [self._input(x, state, i) for i, x in enumerate(request.inputs)]
             results = state.model.retriever.retrieve(inputs, request.k, where=request.where)
-        return [[serialize.prototype(each) for each in prototypes] for prototypes in results]
+        return [
+            [serialize.prototype(prototype) for prototype in prototypes] for prototypes in results
+        ]
 
     def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
         """Return the completions, best first."""

@@ -53,14 +53,14 @@ def fit_choosing(
         asked = _even_sample(examples, MAX_EXAMPLES)
         retriever = retriever.with_examples(asked)
     if len(asked) < DEV_MIN:
-        options.tell(f"editor: no confidence, since {len(asked)} pairs are too few to hold any out")
+        options.log(f"editor: no confidence, since {len(asked)} pairs are too few to hold any out")
         return editor
     questions, firsts = _held_out(editor, asked, retriever)
     if not questions:
-        options.tell("editor: no confidence, since every input is stored several times")
+        options.log("editor: no confidence, since every input is stored several times")
         return editor
     chooser = Chooser.fit(questions, features=FEATURES, firsts=firsts)
-    options.tell(_summary(chooser, len(questions)))
+    options.log(_summary(chooser, len(questions)))
     return ChoosingEditor(editor.templates, chooser)
 
 
@@ -80,7 +80,7 @@ def add_neural(
     than `seconds` allow. Returns the editor without the network if that answers as well.
     """
     if editor.chooser is None or len(dev) < DEV_MIN:
-        options.tell("editor: the network is not used, since there are too few pairs to judge it")
+        options.log("editor: the network is not used, since there are too few pairs to judge it")
         return editor
     both = editor.with_neural(neural)
     table = editor.templates.table
@@ -110,10 +110,10 @@ def add_neural(
                 firsts[UNTRAINED].append(0)
                 firsts[NEURAL].append(int(pool.features[:, column].argmax()) if candidates else -1)
     if len(questions) < DEV_MIN:
-        options.tell("editor: the network is not used, since there are too few pairs to judge it")
+        options.log("editor: the network is not used, since there are too few pairs to judge it")
         return editor
     combined = Chooser.fit(questions, features=COMBINED_FEATURES, firsts=firsts)
-    options.tell(_summary(combined, len(questions)))
+    options.log(_summary(combined, len(questions)))
     if combined.preferred == UNTRAINED:
         return editor
     return ChoosingEditor(editor.templates, editor.chooser, neural=both.neural, combined=combined)
