@@ -29,7 +29,9 @@ PROTOTYPES, TYPED, TRAINED = 76_000, 200, 60.0
 def run() -> Iterator[Measurement]:
     """The latency of every keystroke's worth of typing, and the time to index."""
     parts = split(installed_functions(), {"train": 0.9, "typed": 0.1}, seed=0, by="package")
-    model = RetrieveAndEdit.fit(parts["train"], options=FitOptions(dev=(), budget=TRAINED))
+    model = RetrieveAndEdit.fit(
+        parts["train"], editor="neural", options=FitOptions(dev=(), budget=TRAINED)
+    )
     yield from indexing(model)
     model = RetrieveAndEdit(model.retriever.replace([], copies(parts["train"])), model.editor)
     typed = random.Random(0).sample(parts["typed"], TYPED)

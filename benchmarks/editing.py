@@ -14,6 +14,7 @@ from benchmarks.measurement import Measurement, best_seconds
 from redraft.editing.neural import NeuralEditor
 from redraft.models.batch import EditBatch
 from redraft.models.config import EditNetworkConfig
+from redraft.models.edit_network import SLOT_WIDTHS
 from redraft.text.edit_encoder import EditEncoder
 from redraft.training.editor_config import default_config
 from redraft.types import Example, Prototype
@@ -56,7 +57,7 @@ def products(
     shapes += [(outputs, wide, width)] * 2 * config.decoder_layers
     across = [(outputs, width, width)] * 2 + [(sources, width, width)] * 2
     shapes += (across + [(outputs, read, width)] * 2) * config.decoder_layers
-    embedded = config.word_width + config.slot_width
+    embedded = config.word_width + SLOT_WIDTHS[config.copying]
     shapes += [(sources, embedded, width), (outputs, embedded, width), (sources, width, width)]
     return [*shapes, (outputs, width, width), (outputs, width, read), (outputs, width, written)]
 
@@ -88,13 +89,13 @@ def run() -> Iterator[Measurement]:
     middle = sorted(range(1, CARDS), key=lambda at: len(tokens[at].output))
     chosen = middle[(CARDS - BATCH) // 2 :][:BATCH]
     numbered = [
-        encoding.number(tokens[at].fields, [[tokens[at - 1]]], tokens[at].output)[0]
+        encoding.encode(tokens[at].fields, [[tokens[at - 1]]], tokens[at].output)[0]
         for at in chosen
     ]
     batch = editor.batch(numbered)
     read = sum(each.ids.shape[1] for each in batch.sources)
     wide = batch.target.ids.shape[1] - 1
-    shapes = products(config.network, read, wide, BATCH, encoding.written)
+    shapes = products(config.network, read, wide, BATCH, encoding.output_vocab_size)
     operands = [(torch.randn(n, k), torch.randn(k, m)) for n, k, m in shapes]
 
     def multiply() -> None:

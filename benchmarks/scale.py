@@ -51,9 +51,9 @@ SETTINGS: dict[str, Any] = {
     # and what the default encoder with its LSTMs takes of each is measured on some thousand
     "retriever": {
         "network": {"encoder_layers": 0},
-        "training": {"steps": 20, "evaluate_every": 20},
+        "training": {"steps": 20},
     },
-    "editor": {"training": {"steps": 20, "evaluate_every": 20}, "decoding": {"max_length": 40}},
+    "editor": {"training": {"steps": 20}, "decoding": {"max_length": 40}},
 }
 KEYS = ("pairs", "retriever", "stage")
 MODULE = 100
@@ -87,12 +87,12 @@ def fit(folder: Path, retriever: str) -> Figures:
     """What `redraft fit` does: read, train, index, save."""
     figures: Figures = {}
     steps: list[Report] = []
-    options = FitOptions(SETTINGS, budget=BUDGET, on_step=steps.append, tell=_tell)
+    options = FitOptions(SETTINGS, budget=BUDGET, on_step=steps.append, log=_tell)
     with timed(figures, "seconds"):
         with timed(figures, "read_seconds"):
             rows = read_numbered(folder / "pairs.parquet")
             examples = gather((each for _, each in rows), folder / f"examples-{retriever}")
-        model = RetrieveAndEdit.fit(examples, retriever=retriever, options=options)
+        model = RetrieveAndEdit.fit(examples, retriever=retriever, editor="neural", options=options)
         with timed(figures, "save_seconds"):
             model.save(folder / retriever)
     begun = max(at for at, each in enumerate(steps) if each.step == 1)

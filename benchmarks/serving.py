@@ -95,7 +95,9 @@ def run() -> Iterator[Measurement]:
     library = Path(sysconfig.get_paths()["stdlib"])
     project = Project.read([library / name for name in PACKAGES])
     functions = [each for found in project.files.values() for each in found]
-    neural = RetrieveAndEdit.fit(sentences(), options=FitOptions(dev=(), budget=TRAINED))
+    neural = RetrieveAndEdit.fit(
+        sentences(), editor="neural", options=FitOptions(dev=(), budget=TRAINED)
+    )
     plain = RetrieveAndEdit.fit(functions, retriever="lexical", editor="verbatim")
     with TemporaryDirectory() as folder:
         neural.save(Path(folder) / "neural")

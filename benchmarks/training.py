@@ -17,7 +17,7 @@ from redraft.models.config import AutoencoderConfig
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.text.bucketing import bucket, padded_size
 from redraft.text.edit_encoder import EditEncoder
-from redraft.training.editor_config import count_projects, default_config
+from redraft.training.editor_config import PROJECT, count_projects, default_config
 from redraft.training.editor_task import EditorTask
 from redraft.training.fit_neural import prototype_source
 from redraft.training.trainer import StepLoss
@@ -113,7 +113,7 @@ def functions() -> list[Example]:
 def editor_task(examples: Sequence[Example]) -> EditorTask:
     """Return the training of an editor of default size on prototypes from BM25."""
     config = default_config(len(examples), projects=count_projects(examples))
-    encoding = EditEncoder.learn(examples, config.encoding, project=config.prototypes.project)
+    encoding = EditEncoder.learn(examples, config.encoding, project=PROJECT)
     torch.manual_seed(0)
     editor = NeuralEditor.build(encoding, config.network, config.decoding)
     prototypes = prototype_source(Bm25Retriever.build(examples), examples, config)

@@ -23,6 +23,7 @@ from redraft.training.editor_task import train_editor
 from redraft.training.process_group import connected
 from redraft.training.progress import last_report
 from redraft.training.prototype_sampling import TopPrototypes, everywhere
+from redraft.training.schedule import RunOptions
 from redraft.types import Example
 
 STEPS, ROUNDS = 40, 3
@@ -75,7 +76,7 @@ def train(steps: int) -> None:
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     pairs = examples()
     config = default_config(len(pairs))
-    training = dataclasses.replace(config.training, steps=steps, evaluate_every=steps)
+    training = dataclasses.replace(config.training, steps=steps)
     source = TopPrototypes(everywhere(Bm25Retriever.build(pairs), pairs), top=3)
     with connected(os.environ, "cpu") as workers, TemporaryDirectory() as folder:
         train_editor(
@@ -84,7 +85,7 @@ def train(steps: int) -> None:
             dataclasses.replace(config, training=training),
             validate=lambda _: {},
             folder=Path(folder),
-            workers=workers,
+            options=RunOptions(workers=workers),
         )
         if workers.is_main:
             print(last_report(Path(folder)).tokens_per_second)

@@ -26,7 +26,7 @@ SMALL = {
     "retriever": {"training": {"steps": 50}},
     "editor": {
         "network": {"word_width": 64, "width": 64, "encoder_layers": 1, "decoder_layers": 2},
-        "training": {"steps": 250, "learning_rate": 3e-3, "evaluate_every": 125},
+        "training": {"steps": 250, "learning_rate": 3e-3},
     },
 }
 """Less than the defaults, so that half a minute is enough for pairs as simple as these."""

@@ -46,4 +46,4 @@ def basket_model(folder: Path) -> RetrieveAndEdit:
     path.write_text(source(NOUNS))
     found = mine(Source(path, "basket", "basket.py"))
     assert not isinstance(found, BadRow)
-    return RetrieveAndEdit.fit(found, options=FitOptions(SETTINGS, dev=()))
+    return RetrieveAndEdit.fit(found, editor="neural", options=FitOptions(SETTINGS, dev=()))

@@ -21,10 +21,8 @@ SETTINGS: dict[str, Any] = {
         "network": {
             "word_width": 32,
             "width": 32,
-            "slot_width": 16,
             "encoder_layers": 1,
             "decoder_layers": 1,
-            "slots": 8,
             "word_dropout": 0.0,
         },
         "prototypes": {"prototype_dropout": 0.0},
@@ -33,8 +31,6 @@ SETTINGS: dict[str, Any] = {
             "steps": 150,
             "batch_size": 10,
             "learning_rate": 5e-3,
-            "evaluate_every": 75,
-            "warmup_steps": 0,
             "lr_decay": False,
             "ema_decay": 0.0,
         },
@@ -57,4 +53,5 @@ def settings(steps: int) -> dict[str, Any]:
 def greeter(count: int = 10, retriever: str = "task") -> RetrieveAndEdit:
     """A model of the first so many greetings; tests share it and must not change it."""
     examples = [greeting(name) for name in NAMES[:count]]
-    return RetrieveAndEdit.fit(examples, retriever=retriever, options=FitOptions(SETTINGS))
+    options = FitOptions(SETTINGS)
+    return RetrieveAndEdit.fit(examples, retriever=retriever, editor="neural", options=options)

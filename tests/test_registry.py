@@ -15,7 +15,7 @@ from redraft.registry import ALLOWED, BUILT_IN, find_part, find_saved_part, save
 from redraft.retrieval.base import NoRetriever, Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import TaskRetriever
-from redraft.storage.artifact import write_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.types import Example
 from tests.greetings import greeter
 

@@ -82,7 +82,6 @@ class CompletionBench:
         steps = {
             "steps": self.size.steps,
             "batch_size": self.size.batch,
-            "evaluate_every": self.size.steps,
         }
         common = self.options.settings.get("editor", {})
         seen = self.size.steps * self.size.batch / len(self.strict.train)
@@ -106,7 +105,7 @@ class CompletionBench:
 
     def encoder(self, name: str, target: Target) -> tuple[DenseEncoder, dict[str, Any]]:
         """Return the encoder of a learned retriever, and its fields of a row."""
-        steps = {"steps": self.size.retriever_steps, "evaluate_every": self.size.retriever_steps}
+        steps = {"steps": self.size.retriever_steps}
         tables = merged({"training": steps}, self.options.settings.get("retriever", {}))
         options = replace(self.options, folder=self.folder / name, settings={"retriever": tables})
         encoder = fit_encoder(Split(self.strict.train, []), options, target=target)

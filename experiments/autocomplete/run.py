@@ -125,7 +125,7 @@ def peer_rows(bench: CompletionBench) -> Iterator[Measured]:
 
 def with_classic_cache(bench: CompletionBench, editor: NeuralEditor) -> NeuralEditor:
     """The editor with a cache over all of the project, its share for each match fitted on dev."""
-    everything = editor.with_decoding(replace(editor.decoding, cached=RETRIEVED))
+    everything = editor.with_decoding(replace(editor.decoding, ngram_cache_neighbours=RETRIEVED))
     cache, dev = ClassicCache(), bench.dev[IN_PROJECT]
     fit_gate(cache, [cache.shares], everything, dev.asked, bench.found(dev))
     return everything.with_cache(cache)
@@ -133,7 +133,7 @@ def with_classic_cache(bench: CompletionBench, editor: NeuralEditor) -> NeuralEd
 
 def choose_suffix(bench: CompletionBench, editor: NeuralEditor) -> NeuralEditor:
     """The editor with the suffix match that completes most on dev."""
-    few = editor.with_decoding(replace(editor.decoding, cached=SUFFIX_PROTOTYPES))
+    few = editor.with_decoding(replace(editor.decoding, ngram_cache_neighbours=SUFFIX_PROTOTYPES))
     dev = bench.dev[IN_PROJECT]
 
     tried = [suffix_match(least) for least in SUFFIX_LENGTHS]
@@ -215,9 +215,9 @@ def paper_rows(bench: CompletionBench) -> Iterator[Measured]:
 def _lstm() -> Settings:
     """The network and the prototypes of the paper; the steps are those of every editor here."""
     tables = values_of(paper_config())
-    names = ("learning_rate", "warmup_steps", "lr_decay")
+    names = ("learning_rate", "lr_decay")
     training = {name: tables["training"][name] for name in names}
-    decoding = {"cached": 0, "length_penalty": tables["decoding"]["length_penalty"]}
+    decoding = {"ngram_cache_neighbours": 0, "length_penalty": tables["decoding"]["length_penalty"]}
     prototypes = {"cross_project": 1.0, "prototype_dropout": 0.0}
     return {**tables, "training": training, "decoding": decoding, "prototypes": prototypes}
 

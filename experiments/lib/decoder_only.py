@@ -100,7 +100,7 @@ class CausalDecoder(Decoder):
         initialise(self)
 
     def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:
-        """The sources go through all layers; every layer's keys and values of them are kept."""
+        """The sources go through all layers; every layer's keys and values of them are cached."""
         real = memory.sources.mask
         states, attended = memory.states, list[Attended]()
         for layer in self.layers:
@@ -111,20 +111,20 @@ class CausalDecoder(Decoder):
     def forward(
         self, embedded: Tensor, state: DecoderState, *, generator: torch.Generator | None
     ) -> tuple[Tensor, DecoderState]:
-        """Keys and values of the tokens are kept for those to come."""
+        """Keys and values of the tokens are cached for later tokens."""
         states = dropout(self.read(embedded), self.dropout_rate, generator=generator)
-        read = state.kept[0].shape[2] if state.kept else 0
+        read = state.cache[0].shape[2] if state.cache else 0
         owners = state.beam_index.owners
         sources = state.masks[0][owners]
         real = functional.pad(sources, (0, read + embedded.shape[1]), value=True)
-        kept: list[Tensor] = []
+        cache: list[Tensor] = []
         for at, (layer, attended) in enumerate(zip(self.layers, state.attended, strict=True)):
-            output = [Attended(*state.kept[2 * at : 2 * at + 2])] if state.kept else []
+            output = [Attended(*state.cache[2 * at : 2 * at + 2])] if state.cache else []
             earlier = [attended.reorder(owners), *output]
             states, own = layer(states, earlier, real, generator=generator)
             seen = Attended.join(*output, own)
-            kept += [seen.keys, seen.values]
-        return self.norm(states), replace(state, kept=tuple(kept))
+            cache += [seen.keys, seen.values]
+        return self.norm(states), replace(state, cache=tuple(cache))
 
 
 @contextmanager

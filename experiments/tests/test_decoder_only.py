@@ -141,7 +141,7 @@ def test_reading_piece_by_piece_is_reading_all_at_once(
         parts.append(part)
     whole, end = decode(embedded, memory)
     close(torch.cat(parts, 1), whole)
-    close(state.kept, end.kept)
+    close(state.cache, end.cache)
 
 
 @quick
@@ -157,7 +157,7 @@ def test_sources_and_output_are_one_sequence_through_the_same_layers(
     real = torch.ones(1, places + 2 + tokens, dtype=torch.bool)
     for at, layer in enumerate(model.layers):
         states, own = layer(states, [], real, generator=None)
-        seen = after.attended[at].join(Attended(*after.kept[2 * at : 2 * at + 2]))
+        seen = after.attended[at].join(Attended(*after.cache[2 * at : 2 * at + 2]))
         close((seen.keys, seen.values), (own.keys, own.values))
     close(found, model.norm(states)[:, places + 2 :])
 
@@ -266,7 +266,6 @@ def tiny() -> Iterator[EditNetworkConfig]:
             architecture=DECODER_ONLY,
             copying="none",
             word_width=16,
-            slot_width=2,
             width=16,
             encoder_layers=1,
             decoder_layers=1,

@@ -50,18 +50,17 @@ from redraft.types import Candidate, Example, TracedToken
 TINY: dict[str, Any] = {
     "retriever": {
         "network": {"word_width": 8, "width": 8, "embedding_dim": 8},
-        "training": {"steps": 2, "evaluate_every": 1},
+        "training": {"steps": 2},
     },
     "editor": {
         "network": {
             "word_width": 8,
-            "slot_width": 4,
             "width": 8,
             "encoder_layers": 1,
             "decoder_layers": 1,
         },
         "decoding": {"max_length": 12, "beam_size": 2},
-        "training": {"steps": 2, "evaluate_every": 1},
+        "training": {"steps": 12, "learning_rate": 0.02},
     },
 }
 
@@ -149,7 +148,7 @@ def test_a_finished_training_is_not_repeated(bench: Bench) -> None:
     assert second.train_seconds == pytest.approx(first.train_seconds, abs=0.2)  # as it took then
     logs = list(bench.folder.rglob("editor/**/log.jsonl"))
     assert len(logs) == 1
-    assert len(logs[0].read_text().splitlines()) == 2
+    assert len(logs[0].read_text().splitlines()) == 6  # evaluations of 12 steps
 
 
 def _without_speed(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -206,9 +206,9 @@ class FatedDraft(CompletionSession):
         first = int(self.fate.after(read).argmax())
         line, stops = [first], [END, self.numbers["\n"]]
         if first not in stops:
-            search = SearchConfig(1, LONGEST_LINE, floor=LEAST_LIKELY)
+            search = SearchConfig(1, LONGEST_LINE, min_log_prob=LEAST_LIKELY)
             given_first = torch.tensor([first])
-            ((best,),) = beam_search(self.fate, [read], search, first=given_first, stops=stops)
+            ((best,),) = beam_search(self.fate, [read], search, bos=given_first, eos_ids=stops)
             line += best.tokens if best.log_prob >= LEAST_LIKELY else best.tokens[:-1]
         tokens = list(self.numbers)
         words = [tokens[number] for number in line if number != END]
@@ -260,7 +260,7 @@ def test_keys_are_those_of_a_trained_draft(folder: Path, noun: str) -> None:
 @torch.inference_mode()
 def first_choices(draft: NeuralSession, tokens: Sequence[str]) -> FirstChoices:
     """The choices of a draft of one prototype, all read at once."""
-    number = draft.words.number
+    number = draft.words.id_of
     truth = torch.tensor([[number(token) for token in (START, *tokens, END_TOKEN)]])
     network, start = draft.next_tokens.network, draft._nothing.network
     log_probs = network.next_tokens(*network.read(start, truth[:, :-1]))[0]

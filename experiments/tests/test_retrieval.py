@@ -13,7 +13,7 @@ from redraft.types import Example
 
 TINY = {
     "network": {"word_width": 16, "embedding_dim": 32, "width": 8},
-    "training": {"steps": 6, "evaluate_every": 3, "batch_size": 8},
+    "training": {"steps": 6, "batch_size": 8},
 }
 
 

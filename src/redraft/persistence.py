@@ -15,17 +15,13 @@ from redraft.errors import ModelError
 from redraft.model import RetrieveAndEdit
 from redraft.registry import find_saved_part, saved_name
 from redraft.retrieval.base import Retriever
-from redraft.storage.artifact import (
-    MANIFEST,
-    Artifact,
-    open_artifact,
-    read_artifact,
-    write_artifact,
-)
+from redraft.storage.artifact import Artifact, open_artifact, read_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.storage.checks import damaged, reading, same
 from redraft.storage.disk import IDENTITIES, OFFSETS, DiskExamples, ExampleFile
 from redraft.storage.examples import LINES, examples_of
 from redraft.storage.locking import TIMEOUT, exclusive
+from redraft.storage.manifest import MANIFEST
 from redraft.types import Example
 
 if TYPE_CHECKING:

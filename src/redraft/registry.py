@@ -90,8 +90,8 @@ def find_saved_part(kind: str, name: str) -> type[Any]:
     module, _, attribute = name.partition(":")
     if module in sys.modules:
         # not getattr: the module may import on attribute access
-        found = vars(sys.modules[module]).get(attribute)
-        return check_part(kind, found, source=shown(name, 200))
+        part_type = vars(sys.modules[module]).get(attribute)
+        return check_part(kind, part_type, source=shown(name, 200))
     raise ConfigError(
         f"the model's {kind} is {shown(name, 200)}, code that loading a model does not import; "
         f"if you trust it, set {ALLOWED}={shown(name, 200)[1:-1]} or import its module first"
@@ -110,8 +110,8 @@ def saved_name(kind: str, part_type: type[Any]) -> str:
     a `package.module:Class` reference.
     """
     reference = reference_of(part_type)
-    for name, known in BUILT_IN[kind].items():
-        if known == reference:
+    for name, built_in in BUILT_IN[kind].items():
+        if built_in == reference:
             return name
     for point in _installed(kind):
         if point.name not in BUILT_IN[kind] and _is_entry_point_of(point, part_type, reference):
@@ -155,7 +155,7 @@ def _installed(kind: str) -> list[EntryPoint]:
 
 
 def _is_entry_point_of(point: EntryPoint, part_type: type[Any], reference: str) -> bool:
-    """Whether an entry point is this class; it may be re-exported from another module."""
+    """Return True if an entry point is this class, which other modules may re-export."""
     if point.value == reference:
         return True
     module = sys.modules.get(point.module)
@@ -175,7 +175,7 @@ def _import(reference: str, *, purpose: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except RedraftError:
         raise
-    except Exception as error:  # whatever the module does when it is imported
+    except Exception as error:  # the module may raise anything when it is imported
         missing = missing_neural(error, purpose=purpose)
         if missing is not None:
             raise missing from error

@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 
 from redraft.cli.app import app
 from redraft.config.descriptions import SETTINGS, TABLES
-from redraft.config.reference import FROM_OPTIONS
 from redraft.config.toml import setting_names
 from redraft.data.pairs import write_pairs
 from redraft.training.editor_config import EditorConfig, default_config
@@ -52,12 +51,12 @@ def printed(*arguments: object) -> str:
 
 
 def names_of(text: str) -> dict[str, str]:
-    """Return the comment of every setting of a printed file, also of those commented out."""
+    """Return the comment of every setting of a printed file."""
     table, found = "", {}
     for line in text.splitlines():
         if heading := re.fullmatch(r"\[(.*)\]", line):
             table = heading[1]
-        elif setting := re.fullmatch(r"(?:# )?(\w+) = .*?  # (.+)", line):
+        elif setting := re.fullmatch(r"(\w+) = .*?  # (.+)", line):
             found[f"{table}.{setting[1]}"] = setting[2]
     return found
 
@@ -95,13 +94,6 @@ def test_a_preset_can_be_named(preset: str, pairs_file: Path) -> None:
         assert f"preset {preset}, for " in text.splitlines()[0]
         assert names_of(text) == SETTINGS
         check_settings(60, FitOptions(tomllib.loads(text)))
-
-
-def test_options_of_fit_are_not_overridden_by_a_printed_file() -> None:
-    options = FitOptions(tomllib.loads(printed()), seed=7, budget=100.0)
-    training = editor_config(60, options).training
-    assert (training.seed, training.budget) == (7, 100.0)
-    assert all(name in dict.fromkeys(setting_names(EditorConfig)) for name in FROM_OPTIONS)
 
 
 def test_fit_takes_the_printed_file(tmp_path: Path, examples: Sequence[Example]) -> None:

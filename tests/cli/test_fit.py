@@ -19,7 +19,6 @@ embedding_dim = 16
 steps = 4
 [editor.network]
 word_width = 16
-slot_width = 8
 width = 16
 encoder_layers = 1
 decoder_layers = 1
@@ -27,7 +26,6 @@ decoder_layers = 1
 max_length = 12
 [editor.training]
 steps = 7
-evaluate_every = 3
 """
 
 
@@ -44,16 +42,24 @@ def fit(pairs: Path, config: str, *arguments: object) -> Result:
     return CliRunner().invoke(app, [*map(str, command)])
 
 
-def test_the_editor_is_trained_by_default_over_bm25(pairs: Path) -> None:
-    done = fit(pairs, TINY)
+def test_the_editor_is_trained_over_bm25(pairs: Path) -> None:
+    done = fit(pairs, TINY, "--editor", "neural")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert (facts["retriever"], facts["editor"], facts["examples"]) == ("bm25", "neural", 30)
     assert done.stderr.startswith("editor: at most 7 steps")
 
 
+def test_the_default_editor_needs_no_network(pairs: Path) -> None:
+    done = fit(pairs, TINY, "--no-train")
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["retriever"], facts["editor"], facts["examples"]) == ("bm25", "choosing", 30)
+    assert "steps" not in done.stderr
+
+
 def test_both_parts_are_trained_and_their_settings_told(pairs: Path) -> None:
-    done = fit(pairs, TINY, "--retriever", "task")
+    done = fit(pairs, TINY, "--retriever", "task", "--editor", "neural")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert (facts["retriever"], facts["editor"], facts["examples"]) == ("task", "neural", 30)

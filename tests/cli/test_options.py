@@ -82,8 +82,8 @@ def test_a_mistake_in_the_arguments_is_one_line(arguments: list[str], message: s
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[editor.network]\nslots = 0\n", "[editor]: network: slots is 0; expected a whole number"),
-        ("[editor.training]\nevaluate_every = 0\n", "[editor]: training: evaluate_every is 0;"),
+        ("[editor.network]\nwidth = 0\n", "[editor]: network: width is 0; expected a whole number"),
+        ("[editor.training]\nsteps = 0\n", "[editor]: training: steps is 0;"),
         ("[editor.training]\nbatch_size = -1\n", "[editor]: training: batch_size is -1;"),
         ("[retriever.training]\nlearning_rate = nan\n", "learning_rate is nan; expected a number"),
         ("[editor.network]\nwidth = 100\n", "width is 100; make it a multiple of 8"),

@@ -227,7 +227,6 @@ embedding_dim = 32
 width = 8
 [retriever.training]
 steps = 8
-evaluate_every = 4
 batch_size = 8
 """
 

@@ -32,11 +32,8 @@ decoder_layers = 1
 [retriever.training]
 steps = {STEPS}
 batch_size = 8
-evaluate_every = 15
-save_seconds = 0.0
 [editor.network]
 word_width = 16
-slot_width = 8
 width = 16
 encoder_layers = 1
 decoder_layers = 1
@@ -47,8 +44,6 @@ max_length = 12
 [editor.training]
 steps = {STEPS}
 batch_size = 16
-evaluate_every = 15
-save_seconds = 0.0
 """
 PARTS = {
     "retriever": ("--retriever", "task", "--editor", "verbatim"),
@@ -56,6 +51,7 @@ PARTS = {
 }
 TRAINED = {"retriever": "retriever/encoder", "editor": "editor"}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "3", "--standalone"]
+FIT = str(Path(__file__).parent / "fit_saving_often.py")
 PATIENCE = 600
 
 
@@ -76,7 +72,7 @@ def arguments(part: str, pairs: Path, out: str) -> list[str]:
 
 @contextmanager
 def launched(fit: list[str], workers: int = 2) -> Iterator["subprocess.Popen[str]"]:
-    command = [*TORCHRUN, "--nproc-per-node", str(workers), "-m", "redraft", *fit]
+    command = [*TORCHRUN, "--nproc-per-node", str(workers), FIT, *fit]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
         try:
@@ -210,7 +206,7 @@ def test_of_two_machines_that_share_no_disk_one_holds_the_model_after_a_kill(
     meet = ["--rdzv-backend", "c10d", "--rdzv-endpoint", place, "--rdzv-id", "test"]
     given = arguments("editor", pairs_file, "model")
     given[given.index("-o") + 1] = "model"  # where each of them stands
-    command = [*TORCHRUN[:3], "--max-restarts", "3", "--nnodes", "2", *meet, "-m", "redraft"]
+    command = [*TORCHRUN[:3], "--max-restarts", "3", "--nnodes", "2", *meet, FIT]
     folders = [pairs_file.parent / name for name in ("one", "other")]
     with ExitStack() as stack:
         machines = {

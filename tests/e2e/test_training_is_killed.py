@@ -22,11 +22,8 @@ word_dropout = 0.1
 [retriever.training]
 steps = 60
 batch_size = 8
-evaluate_every = 2
-save_seconds = 0.0
 [editor.network]
 word_width = 16
-slot_width = 8
 width = 16
 encoder_layers = 1
 decoder_layers = 1
@@ -35,12 +32,17 @@ max_length = 12
 [editor.training]
 steps = 24
 batch_size = 16
-evaluate_every = 2
-save_seconds = 0.0
 """
 RETRIEVER = ("--retriever", "task", "--editor", "verbatim")
 EDITOR = ("--retriever", "lexical", "--editor", "neural")
-COMMAND = [sys.executable, "-c", "from redraft.cli.app import main; main()"]
+SAVING_EVERY_STEP = """
+from redraft.cli.app import main
+from redraft.training import trainer
+
+trainer.SAVE_SECONDS = 0.0
+main()
+"""
+COMMAND = [sys.executable, "-c", SAVING_EVERY_STEP]
 
 
 def fit_arguments(folder: Path, pairs: Path, parts: tuple[str, ...] = RETRIEVER) -> list[str]:

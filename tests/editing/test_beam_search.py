@@ -81,7 +81,7 @@ class Case:
 
     next_tokens: TableModel
     config: SearchConfig
-    stops: Collection[int] = (END,)
+    eos_ids: Collection[int] = (END,)
     suppressed: Collection[int] = ()
     constraint: Constraint | None = None
 
@@ -96,8 +96,8 @@ class Case:
             self.next_tokens,
             torch.tensor(inputs)[:, None],
             self.config,
-            first=torch.full((len(inputs),), START),
-            stops=self.stops,
+            bos=torch.full((len(inputs),), START),
+            eos_ids=self.eos_ids,
             suppressed=self.suppressed,
             prefixes=prefixes,
             generator=generator,
@@ -111,7 +111,7 @@ class Case:
             (token, log_prob)
             for token, log_prob in enumerate(self.next_tokens.after([*history, *tokens]))
             if log_prob > -math.inf and token not in self.suppressed
-            if token in self.stops or not is_last
+            if token in self.eos_ids or not is_last
             if self.constraint is None or self.constraint(history[0], [*tokens, token])
         ]
 
@@ -120,7 +120,7 @@ class Case:
         found: dict[Tokens, float] = {}
         for token, log_prob in self.children(history, tokens):
             longer = (*tokens, token)
-            rest = {longer: 0.0} if token in self.stops else self.enumerate(history, longer)
+            rest = {longer: 0.0} if token in self.eos_ids else self.enumerate(history, longer)
             found |= {ended: log_prob + more for ended, more in rest.items()}
         return found
 
@@ -131,7 +131,7 @@ class Case:
         found: dict[Tokens, float] = {}
         for token, log_prob in children:
             longer = (*tokens, token)
-            rest = {longer: 1.0} if token in self.stops else self.probs(history, longer)
+            rest = {longer: 1.0} if token in self.eos_ids else self.probs(history, longer)
             found |= {end: math.exp(log_prob) / total * more for end, more in rest.items()}
         return found
 
@@ -144,7 +144,7 @@ class Case:
         for _ in range(self.config.max_length):
             pool = []
             for tokens, log_prob in beam:
-                if tokens and tokens[-1] in self.stops:
+                if tokens and tokens[-1] in self.eos_ids:
                     pool.append((tokens, log_prob))
                     continue
                 for token, more in self.children(history, tokens):
@@ -223,7 +223,7 @@ def test_a_narrow_beam_finds_what_a_plain_loop_over_hypotheses_finds(
 ) -> None:
     config = SearchConfig(beam_size, 4, penalty)
     case = Case(
-        TableModel.random(seed, 5, holes=holes), config, stops=(END, LINE), suppressed=(PAD,)
+        TableModel.random(seed, 5, holes=holes), config, eos_ids=(END, LINE), suppressed=(PAD,)
     )
     inputs = range(len(prefixes))
     for number, found in enumerate(case.run(prefixes, inputs=inputs)):
@@ -247,7 +247,7 @@ def test_ties_go_to_the_earlier_beam_and_then_to_the_lower_token(
 
 def test_ties_in_a_large_vocabulary_go_to_the_lowest_tokens() -> None:
     next_tokens = TableModel(torch.full((1, 1), -math.log(10_000)).expand(HISTORIES, 10_000))
-    (found,) = Case(next_tokens, SearchConfig(4, 2), stops=(9_999,)).run()
+    (found,) = Case(next_tokens, SearchConfig(4, 2), eos_ids=(9_999,)).run()
     assert sequences(found) == [(0, 9_999), (1, 9_999), (2, 9_999), (3, 9_999)]
 
 
@@ -268,7 +268,7 @@ def test_a_beam_of_one_takes_the_most_probable_token_at_every_step(seed: int, wi
 def test_a_hypothesis_ends_where_it_falls_below_the_floor(
     seed: int, beam_size: int, floor: float
 ) -> None:
-    case = Case(TableModel.random(seed, 4), SearchConfig(beam_size, 6, floor=floor))
+    case = Case(TableModel.random(seed, 4), SearchConfig(beam_size, 6, min_log_prob=floor))
     (found,) = case.run()
     assert found
     for hypothesis in found:
@@ -300,7 +300,7 @@ def test_an_input_in_a_batch_gets_what_it_gets_alone(
     seed: int, beam_size: int, penalty: float, prefixes: list[list[int]]
 ) -> None:
     config = SearchConfig(beam_size, 4, penalty)
-    case = Case(TableModel.random(seed, 5, holes=0.2), config, stops=(END, LINE))
+    case = Case(TableModel.random(seed, 5, holes=0.2), config, eos_ids=(END, LINE))
     together = case.run(prefixes, inputs=range(len(prefixes)))
     alone = [case.run([prefix], inputs=[number])[0] for number, prefix in enumerate(prefixes)]
     assert together == alone
@@ -355,7 +355,7 @@ def test_a_prefix_may_hold_stops_and_suppressed_or_impossible_tokens(beam_size: 
 def test_every_position_is_read_once_and_nothing_after_an_end(
     seed: int, beam_size: int, prefixes: list[list[int]], is_sampled: bool
 ) -> None:
-    case = Case(TableModel.random(seed, 5), SearchConfig(beam_size, 4), stops=(END, LINE))
+    case = Case(TableModel.random(seed, 5), SearchConfig(beam_size, 4), eos_ids=(END, LINE))
     generator = seeded(seed) if is_sampled else None
     case.run(prefixes, inputs=range(len(prefixes)), generator=generator)
     (rows, width), *later = case.next_tokens.shapes
@@ -406,7 +406,7 @@ def test_a_beam_of_two_samples_without_replacement(suppressed: Tokens) -> None:
     next_tokens = TableModel.random(5, 5)
     next_tokens.table[:, PAD] += 2  # suppressed and truncated hypotheses are probable
     next_tokens.table.copy_(next_tokens.table.log_softmax(1))
-    case = Case(next_tokens, SearchConfig(2, 3), stops=(END, LINE), suppressed=suppressed)
+    case = Case(next_tokens, SearchConfig(2, 3), eos_ids=(END, LINE), suppressed=suppressed)
     probs = case.probs()
     pairs = without_replacement(probs)
     found = draw(case, [()] * REPLICAS, seed=6)

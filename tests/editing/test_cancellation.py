@@ -27,7 +27,7 @@ class Endless:
 
 def search(next_tokens: Endless) -> None:
     config = SearchConfig(beam_size=2, max_length=50)
-    beam_search(next_tokens, None, config, first=torch.tensor([0]), stops=[0], suppressed=[0])
+    beam_search(next_tokens, None, config, bos=torch.tensor([0]), eos_ids=[0], suppressed=[0])
 
 
 def test_a_search_stops_as_soon_as_its_result_is_not_wanted() -> None:

@@ -36,9 +36,12 @@ def shop(cities: list[str]) -> list[Example]:
     ]
 
 
+UNTRAINED = FitOptions(train=False)
+
+
 @pytest.fixture(scope="module")
 def model() -> RetrieveAndEdit:
-    return RetrieveAndEdit.fit(shop(CITIES), editor="choosing")
+    return RetrieveAndEdit.fit(shop(CITIES), editor="choosing", options=UNTRAINED)
 
 
 def test_other_values_are_substituted(model: RetrieveAndEdit) -> None:
@@ -66,7 +69,7 @@ words = st.text("abcdef ?.", min_size=1, max_size=12).filter(lambda text: text.s
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=8))
 def test_an_added_pair_is_answered_at_once_whatever_it_says(pairs: list[tuple[str, str]]) -> None:
-    fitted = RetrieveAndEdit.fit(shop(CITIES[:3]), editor="choosing")
+    fitted = RetrieveAndEdit.fit(shop(CITIES[:3]), editor="choosing", options=UNTRAINED)
     added = [Example({"text": x}, y) for x, y in pairs]
     grown = RetrieveAndEdit(fitted.retriever.add(added), fitted.editor)
     newest = {x.casefold().strip().rstrip(" ?."): y for x, y in pairs}
@@ -123,7 +126,8 @@ def test_outputs_that_have_nothing_to_do_with_inputs_leave_it_to_the_best_propos
         for i in range(60)
     ]
     lines: list[str] = []
-    fitted = RetrieveAndEdit.fit(examples, editor="choosing", options=FitOptions(tell=lines.append))
+    options = FitOptions(log=lines.append, train=False)
+    fitted = RetrieveAndEdit.fit(examples, editor="choosing", options=options)
     assert isinstance(fitted.editor, ChoosingEditor)
     chooser = fitted.editor.chooser
     assert chooser is not None
@@ -134,7 +138,7 @@ def test_outputs_that_have_nothing_to_do_with_inputs_leave_it_to_the_best_propos
 
 def test_few_pairs_have_no_confidence_and_still_an_answer() -> None:
     lines: list[str] = []
-    options = FitOptions(tell=lines.append)
+    options = FitOptions(log=lines.append, train=False)
     fitted = RetrieveAndEdit.fit(shop(CITIES[:2]), editor="choosing", options=options)
     answer = fitted.predict_one("list the orders from Havana")
     assert answer.output == "SELECT id FROM orders WHERE city = 'Havana'"

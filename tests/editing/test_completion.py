@@ -41,7 +41,7 @@ def test_the_best_token_is_the_argmax_of_the_network(prefix: str) -> None:
     (found,) = model.retriever.retrieve([X])
     typed = encoding.tokenize_output(prefix)
     prototypes = [[encoding.tokenize(found[0].example)]]
-    (row,) = encoding.number(encoding.tokenize_input(X), prototypes, typed)
+    (row,) = encoding.encode(encoding.tokenize_input(X), prototypes, typed)
     batch = editor.batch([row])
     with torch.inference_mode():  # not around the test, which may be the one to train the greeter
         state = editor.network.encode(batch, generator=None)

@@ -37,7 +37,7 @@ def likelihood(
     """Return log p_edit(output | x, prototype) of each prototype, from the network alone."""
     encoding = editor.encoding
     groups = [[encoding.tokenize(prototype.example)] for prototype in prototypes]
-    rows = encoding.number(
+    rows = encoding.encode(
         encoding.tokenize_input(x), groups or [[]], encoding.tokenize_output(output)
     )
     return editor.network.log_likelihoods(editor.batch(rows)).sum(1)

@@ -40,7 +40,8 @@ def test_within_a_word_the_token_is_the_whole_word() -> None:
 @given(st.sampled_from(["p", "pri", 'print("h', 'print("hello Zo', 'print("hello', "print"]))
 def test_the_probabilities_of_all_completions_sum_to_one(prefix: str) -> None:
     found = start_session().complete(prefix, k=10_000)
-    assert math.fsum(math.exp(each.log_prob) for each in found) == pytest.approx(1, abs=1e-4)
+    total = math.fsum(math.exp(each.log_prob) for each in found)
+    assert total == pytest.approx(1, abs=5e-3)  # the rest is the unknown token's
 
 
 def test_a_partial_word_raises_the_probability_of_the_whole_word() -> None:

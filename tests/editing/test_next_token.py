@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.editing.next_token import Mixture, MixtureState
-from redraft.models.batch import EditBatch, Places, Sequences
+from redraft.models.batch import CachePositions, EditBatch, Sequences
 from redraft.models.config import EditNetworkConfig
 from redraft.models.edit_network import ARCHITECTURES, EditNetwork, EditSizes, EditState
 from redraft.models.ngram_cache import NoCache
@@ -40,9 +40,7 @@ def network(architecture: str) -> EditNetwork:
     torch.manual_seed(0)
     config = EditNetworkConfig(
         architecture=architecture,
-        slots=4,
         word_width=6,
-        slot_width=4,
         width=8,
         encoder_layers=1,
         decoder_layers=1,
@@ -68,7 +66,7 @@ def start(
     model: EditNetwork, log_weights: Tensor, inputs: Sequence[Sequence[Sources]] = PROTOTYPES
 ) -> MixtureState:
     nothing = torch.zeros(len(inputs), 0, dtype=torch.long)
-    return mixing(model).start(encode(model, inputs), log_weights, Places(nothing, nothing))
+    return mixing(model).start(encode(model, inputs), log_weights, CachePositions(nothing, nothing))
 
 
 def log_likelihood(

@@ -1,7 +1,7 @@
 """An editor that reads two prototypes together and learned to copy from one of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from redraft import Example, RetrieveAndEdit
 from redraft.config.toml import override
 from redraft.editing.decoding import DecodingConfig
 from redraft.editing.neural import NeuralEditor
+from redraft.models import edit_network
 from redraft.retrieval.bow import BowRetriever
 from redraft.training.editor_config import EditorConfig
 from redraft.training.editor_task import train_editor
@@ -43,6 +44,14 @@ class Pairs(PrototypeSource):
             own, other = named(NAMES[row]), named(NAMES[row - 1])
             drawn.append([own, other] if row % 2 == 0 else [other, own])
         return drawn
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _two_slots() -> Iterator[None]:
+    """Share two slots among all OOV words: the training examples have no more than two."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edit_network, "OOV_SLOTS", 2)
+        yield
 
 
 @cache

@@ -85,7 +85,9 @@ def test_without_neighbours_or_steps_the_editor_is_the_same_object() -> None:
 def test_neighbours_are_retrieved_and_encoded_only_for_test_time_training() -> None:
     assert (trained_for(0).wants(1), trained_for(1).wants(1)) == (1, NEIGHBOURS)
     cached = trained_for(1).with_cache(NgramCache())
-    assert cached.with_decoding(replace(cached.decoding, cached=100)).wants(1) == 100
+    assert (
+        cached.with_decoding(replace(cached.decoding, ngram_cache_neighbours=100)).wants(1) == 100
+    )
     assert trained_for(1).editor_input(X, NEAR).edits[0].neighbours == []
     found = [*NEAR, ODD]
     completed = trained_for(4).start_session(X, found).complete('print("', k=50)

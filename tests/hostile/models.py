@@ -94,14 +94,12 @@ def _editor(kind: str, examples: Sequence[Example]) -> Editor:
     encoding = EditEncoder.learn(examples, EditEncoderConfig())
     network = EditNetworkConfig(
         architecture="lstm" if kind == "lstm" else "transformer",
-        slots=4,
         word_width=8,
-        slot_width=4,
         width=8,
         encoder_layers=1,
         decoder_layers=1,
     )
-    decoding = DecodingConfig(beam_size=2, max_length=8, cached=2)
+    decoding = DecodingConfig(beam_size=2, max_length=8, ngram_cache_neighbours=2)
     editor = NeuralEditor.build(encoding, network, decoding)
     editor.network.eval()
     features = np.random.default_rng(0).normal(size=(9, 4))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from redraft.storage.artifact import MANIFEST
+from redraft.storage.manifest import MANIFEST
 
 
 def seal(folder: Path) -> None:

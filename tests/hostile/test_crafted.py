@@ -16,7 +16,8 @@ from redraft import Example, RetrieveAndEdit
 from redraft.errors import ModelError
 from redraft.index.bm25 import build_scorer
 from redraft.retrieval.bm25 import Bm25Retriever
-from redraft.storage.artifact import MANIFEST, open_artifact
+from redraft.storage.artifact import open_artifact
+from redraft.storage.manifest import MANIFEST
 from tests.conftest import Run
 from tests.hostile.models import INPUT, save
 from tests.hostile.seal import alter_arrays, alter_json, seal, stored
@@ -134,7 +135,6 @@ SETTINGS: list[tuple[str, Change, str]] = [
     ),
     (EDITOR, setting("network", "decoder_layers", value=2), "weights of another network"),
     (EDITOR, setting("network", "width", value=2**12), r"must be float32 of shape \("),
-    (EDITOR, setting("network", "slots", value=-2), "slots is -2; expected a whole number"),
     (EDITOR, setting("network", value=[]), "network is not of type dict"),
     (
         EDITOR,
@@ -151,7 +151,11 @@ SETTINGS: list[tuple[str, Change, str]] = [
         setting("config", "prototypes", value=10**9),
         "prototypes is 1000000000; expected a whole number",
     ),
-    (NUMBERING, setting("written", value=10**9), "written is not a whole number"),
+    (
+        NUMBERING,
+        setting("output_vocab_size", value=10**9),
+        "output_vocab_size is not a whole number",
+    ),
     (NUMBERING, setting("fields", value=[]), "fields is not a list of different names"),
     ("retriever/encoder/encoder.json", setting("network", "encoder_layers", value=10**9), "layers"),
     (

@@ -15,7 +15,8 @@ from redraft.index import faiss as faiss_module
 from redraft.index.base import ExactIndex, Index, build_index, load_index
 from redraft.index.faiss import FaissIndex
 from redraft.index.neighbours import Neighbours
-from redraft.storage.artifact import Artifact, open_artifact, write_artifact
+from redraft.storage.artifact import Artifact, open_artifact
+from redraft.storage.artifact_writer import write_artifact
 
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]

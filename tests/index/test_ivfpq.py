@@ -12,7 +12,8 @@ from redraft.index.base import VECTORS, ExactIndex, Index, exact_search
 from redraft.index.ivfpq import CompressedIndex, index_of_file, open_index
 from redraft.index.vector_file import VectorFile
 from redraft.storage import disk
-from redraft.storage.artifact import open_artifact, write_artifact
+from redraft.storage.artifact import open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from tests.index.test_base import clustered
 
 COUNT = 3_000

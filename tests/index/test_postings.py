@@ -16,7 +16,8 @@ from redraft.index.postings import Postings
 from redraft.retrieval import bm25
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.storage import disk
-from redraft.storage.artifact import open_artifact, write_artifact
+from redraft.storage.artifact import open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.storage.disk import DiskExamples, spool_examples
 from redraft.types import Example
 

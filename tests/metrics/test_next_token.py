@@ -36,7 +36,9 @@ def make_editor(*, mixed: int = 1, cached: int = 0) -> NeuralEditor:
     with torch.enable_grad():  # it may be trained here
         editor = greeter().editor
     assert isinstance(editor, NeuralEditor)
-    editor = editor.with_decoding(replace(editor.decoding, prototypes=mixed, cached=cached))
+    editor = editor.with_decoding(
+        replace(editor.decoding, prototypes=mixed, ngram_cache_neighbours=cached)
+    )
     return editor.with_cache(NgramCache().requires_grad_(False)) if cached else editor
 
 
@@ -57,7 +59,7 @@ def bounds(log_probs: NDArray[np.float32], token: int) -> tuple[int, int]:
 def test_ranks_are_those_of_a_walk_token_by_token(mixed: int, cached: int) -> None:
     editor = make_editor(mixed=mixed, cached=cached)
     found = retrieve(editor, EXAMPLES)
-    stops = {EOS_ID, editor.encoding.vocabulary.number("\n")}
+    stops = {EOS_ID, editor.encoding.vocabulary.id_of("\n")}
     foresights = predict(editor, EXAMPLES, found)
     for example, prototypes, foresight in zip(EXAMPLES, found, foresights, strict=True):
         tokens = editor.encoding.tokenize_output(example.y)

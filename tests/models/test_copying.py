@@ -1,15 +1,12 @@
 """Copy mechanisms against linear scores and a pointer in NumPy."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from redraft.errors import ConfigError
 from redraft.models.batch import Sequences
-from redraft.models.config import EditNetworkConfig
 from redraft.models.copying import NEVER, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.memory import Memory, Sources
 
@@ -46,7 +43,7 @@ def positional(*limits: int) -> PositionalCopying:
 
 def pointer(slots: int, known: int) -> PointerCopying:
     torch.manual_seed(0)
-    return PointerCopying(slots, WIDTH, MEMORY, known=known).requires_grad_(False)
+    return PointerCopying(slots, WIDTH, MEMORY, vocab_size=known).requires_grad_(False)
 
 
 def test_eos_padding_and_read_only_sources_cannot_be_copied() -> None:
@@ -146,11 +143,6 @@ def test_with_a_pointer_only_oovs_have_slots_modulo_their_number() -> None:
     copying, sources = pointer(3, known=6), join(EXAMPLE)
     ids = torch.tensor([[0, 1, 5, 6, 7, 8, 9, 20]] * 2)
     assert copying.slots_of(ids, sources).tolist() == [[0, 0, 0, 1, 2, 3, 1, 3]] * 2
-
-
-def test_a_pointer_without_slots_is_rejected() -> None:
-    with pytest.raises(ConfigError, match=r"^slots is 0; expected a whole number from 1 to"):
-        EditNetworkConfig(slots=0)
 
 
 def test_without_copying_every_position_has_probability_zero() -> None:

@@ -15,7 +15,14 @@ from redraft.errors import ConfigError
 from redraft.models.batch import EditBatch, Sequences
 from redraft.models.config import ARCHITECTURE_NAMES, COPYING_NAMES, EditNetworkConfig
 from redraft.models.copying import NEVER
-from redraft.models.edit_network import ARCHITECTURES, COPYINGS, EditNetwork, EditSizes, EditState
+from redraft.models.edit_network import (
+    ARCHITECTURES,
+    COPYINGS,
+    OUTPUT_SLOTS,
+    EditNetwork,
+    EditSizes,
+    EditState,
+)
 
 UNKNOWN, START, END = 1, 2, 3
 WRITTEN, KNOWN, WIDTH = 9, 12, 16  # numbers: written < 9 ≤ only read < 12 ≤ words of one example
@@ -23,11 +30,8 @@ SLOTS = 5
 SIZES = EditSizes(KNOWN, WRITTEN, fields=2, copyable=(True, True, False, True))
 PLAIN = EditSizes(KNOWN, WRITTEN, fields=2, copyable=(True, True))
 TINY = EditNetworkConfig(
-    slots=SLOTS,
     word_width=6,
-    slot_width=4,
     width=8,
-    encoder_layers=1,
     decoder_layers=2,
     dropout=0.3,
     word_dropout=0.2,
@@ -260,7 +264,7 @@ def test_a_word_that_can_be_neither_written_nor_copied_counts_as_the_unknown_tok
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_word_past_the_last_copy_token_counts_as_the_unknown_token(architecture: str) -> None:
     model = network(architecture, "positional")
-    sources = ([4, END], [END], [END], [5] * SLOTS + [12, END])
+    sources = ([4, END], [END], [END], [5] * OUTPUT_SLOTS + [12, END])
     probs = expect(model, [last_word(sources, 12)]).exp()
     assert (probs[:, :, 12] == 0).all()
     found, unknown = (score(model, [last_word(sources, word)]) for word in (12, UNKNOWN))

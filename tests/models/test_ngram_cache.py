@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from redraft.models.batch import Places, Sequences
+from redraft.models.batch import CachePositions, Sequences
 from redraft.models.ngram_cache import (
     EVIDENCE,
     KINDS,
@@ -43,10 +43,10 @@ def make_cache(seed: int = 0) -> NgramCache:
     return cache
 
 
-def places(batch: Sequence[Row]) -> Places:
+def places(batch: Sequence[Row]) -> CachePositions:
     ids = [[number for y in row for number in (BOS_ID, *y, EOS_ID)] for row in batch]
     ranks = [[rank for rank, y in enumerate(row) for _ in range(len(y) + 2)] for row in batch]
-    return Places(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
+    return CachePositions(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
 
 
 def read(cache: NgramCache, batch: Sequence[Row], written: Sequence[Sequence[int]]) -> CacheState:

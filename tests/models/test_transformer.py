@@ -309,7 +309,7 @@ def test_incremental_decoding_equals_one_pass(
         parts.append(part)
     whole, end = decode(kind, embedded, memory)
     close(torch.cat(parts, 1), whole)
-    close(state.kept, end.kept)
+    close(state.cache, end.cache)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.numpy import save_file
 
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.words import WordRetriever, words
-from redraft.storage.artifact import open_artifact, write_artifact
+from redraft.storage.artifact import open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.types import Example
 
 RETRIEVERS: tuple[type[WordRetriever], ...] = (BowRetriever, Bm25Retriever)
@@ -90,16 +90,6 @@ def test_a_saved_retriever_finds_the_same(
     assert isinstance(loaded, WordRetriever)
     queries = [words(example.x)[1:] for example in examples]
     np.testing.assert_array_equal(loaded.distances(queries), retriever.distances(queries))
-
-
-def test_vectors_that_0_6_saved_are_read(tmp_path: Path, examples: list[Example]) -> None:
-    retriever = BowRetriever.build(examples)
-    arrays = {name: getattr(retriever.vectors, name) for name in ("data", "indices", "indptr")}
-    with write_artifact(tmp_path / "model") as staging:
-        retriever.vocabulary.save(staging / "vocabulary.txt")
-        save_file(arrays, staging / "vectors.safetensors")
-    loaded = BowRetriever.load(open_artifact(tmp_path / "model"), examples)
-    np.testing.assert_array_equal(loaded.vectors.toarray(), retriever.vectors.toarray())
 
 
 def test_words_are_lower_case_tokens_of_all_fields() -> None:

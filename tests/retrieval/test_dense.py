@@ -19,7 +19,8 @@ from redraft.models.autoencoder import FieldsEncoder
 from redraft.models.config import AutoencoderConfig
 from redraft.retrieval.dense import InputRetriever, LearnedRetriever, TaskRetriever
 from redraft.retrieval.encoder import LONGEST_FIELD, DenseEncoder, TextEncoder
-from redraft.storage.artifact import Artifact, open_artifact, write_artifact
+from redraft.storage.artifact import Artifact, open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
 from redraft.types import Example, Input
 
@@ -146,7 +147,7 @@ def test_a_long_field_is_truncated() -> None:
     long = "draw a card " * LONGEST_FIELD
     whole, longer = ENCODER.encode([{"text": long}, {"text": long + "deal"}])
     np.testing.assert_allclose(whole, longer, atol=1e-6)
-    assert all(len(field) <= LONGEST_FIELD + 1 for field in ENCODER.numbers({"text": long}))
+    assert all(len(field) <= LONGEST_FIELD + 1 for field in ENCODER.token_ids({"text": long}))
 
 
 def test_a_saved_encoder_gives_the_same_vectors(tmp_path: Path) -> None:

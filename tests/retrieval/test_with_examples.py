@@ -19,7 +19,8 @@ from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import TaskRetriever
 from redraft.storage import disk
-from redraft.storage.artifact import open_artifact, write_artifact
+from redraft.storage.artifact import open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.storage.disk import gather
 from redraft.types import Example
 from tests.retrieval.test_base import LineRetriever, at, places

@@ -11,15 +11,10 @@ from pathlib import Path
 import pytest
 
 from redraft.errors import ModelError
-from redraft.storage.artifact import (
-    MANIFEST,
-    Artifact,
-    open_artifact,
-    read_artifact,
-    remove_artifact,
-    write_artifact,
-)
+from redraft.storage.artifact import Artifact, open_artifact, read_artifact
+from redraft.storage.artifact_writer import remove_artifact, write_artifact
 from redraft.storage.locking import LOCK
+from redraft.storage.manifest import MANIFEST
 
 
 def write(folder: Path, **files: str) -> None:
@@ -76,7 +71,7 @@ def test_files_in_folders_of_folders_are_kept(tmp_path: Path) -> None:
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path
-import redraft.storage.artifact as artifact
+import redraft.storage.artifact_writer as artifact
 step, folder = int(sys.argv[1]), Path(sys.argv[2])
 replace, calls = Path.replace, 0
 def killing_replace(self, target):
@@ -143,12 +138,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         "",
         "{",
         "[]",
-        '{"format": 2}',
-        '{"format": 2, "redraft": "0.6.0", "files": {"a": 3}}',
-        '{"format": 2, "files": {}}',
+        '{"format": 3}',
+        '{"format": 3, "redraft": "0.6.0", "files": {"a": 3}}',
+        '{"format": 3, "files": {}}',
         '{"format": true, "redraft": "0.6.0", "files": {}}',
         "[" * 100_000,
-        '{"format": 2, "redraft": "0.6.0", "files": {"a": {"stored": "a", "bytes": null, '
+        '{"format": 3, "redraft": "0.6.0", "files": {"a": {"stored": "a", "bytes": null, '
         '"sha256": "' + "0" * 64 + '"}}}',
     ],
 )
@@ -165,7 +160,7 @@ def test_a_model_of_another_format_is_refused(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
     with pytest.raises(
         ModelError,
-        match="model format 99, this version of redraft reads format 2; fit the model again",
+        match="model format 99, this version of redraft reads format 3; fit the model again",
     ):
         open_artifact(tmp_path / "model")
 
@@ -174,7 +169,7 @@ def test_a_model_of_another_format_is_refused(tmp_path: Path) -> None:
 def test_a_manifest_cannot_point_outside_the_model(tmp_path: Path, stored: str) -> None:
     write(tmp_path / "model", a="one")
     entry = {"stored": stored, "bytes": 1, "sha256": "0" * 64}
-    manifest = {"format": 2, "redraft": "0.6.0", "files": {"a": entry}}
+    manifest = {"format": 3, "redraft": "0.6.0", "files": {"a": entry}}
     (tmp_path / "model" / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(ModelError, match=r"outside the model|manifest\.json: damaged"):
         open_artifact(tmp_path / "model")
@@ -206,7 +201,7 @@ def test_a_link_out_of_the_model_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    ['{"name": "my web app"}', "", "not JSON", '{"format": 2, "files": {}}', "[]"],
+    ['{"name": "my web app"}', "", "not JSON", '{"format": 3, "files": {}}', "[]"],
 )
 def test_a_folder_with_the_manifest_of_another_program_is_not_touched(
     tmp_path: Path, manifest: str
@@ -245,7 +240,7 @@ def test_files_that_a_manifest_claims_but_no_writer_named_are_not_deleted(tmp_pa
     write(folder, a="one")
     (folder / "thesis.txt").write_text("years of work")
     entry = {"stored": "thesis.txt", "bytes": 13, "sha256": "0" * 64}
-    manifest = {"format": 2, "redraft": "0.6.0", "files": {"a": entry}}
+    manifest = {"format": 3, "redraft": "0.6.0", "files": {"a": entry}}
     (folder / MANIFEST).write_text(json.dumps(manifest))
     write(folder, a="two")
     assert (folder / "thesis.txt").read_text() == "years of work"

@@ -16,7 +16,7 @@ UNK_ID, BOS_ID, EOS_ID = (SPECIAL.index(token) for token in (UNKNOWN, START, END
 
 
 def read(text: str, encoding: TokenEncoder = LEARNED, *, longest: int = 99) -> list[str]:
-    return encoding.vocabulary.decode(encoding.numbers(text, longest=longest))
+    return encoding.vocabulary.decode(encoding.encode(text, longest=longest))
 
 
 def written(text: str, encoding: TokenEncoder = LEARNED, *, longest: int = 99) -> list[str]:
@@ -67,15 +67,15 @@ def test_spaces_and_joins_are_not_read_but_lines_and_indentations_are() -> None:
 
 @given(st.text(), st.integers(0, 6))
 def test_a_text_is_cut_at_the_longest_and_always_ends(text: str, longest: int) -> None:
-    whole = LEARNED.numbers(text, longest=10_000)
-    cut = LEARNED.numbers(text, longest=longest)
+    whole = LEARNED.encode(text, longest=10_000)
+    cut = LEARNED.encode(text, longest=longest)
     assert cut == [*whole[:-1][:longest], EOS_ID]
     assert EOS_ID not in cut[:-1]
 
 
 @pytest.mark.parametrize("text", ["", " "])
 def test_an_empty_field_has_length_one(text: str) -> None:
-    assert LEARNED.numbers(text, longest=5) == [EOS_ID]
+    assert LEARNED.encode(text, longest=5) == [EOS_ID]
 
 
 @given(st.text(), st.integers(0, 6))
@@ -92,14 +92,14 @@ def test_a_target_does_not_spell() -> None:
 
 @given(st.text())
 def test_a_text_holds_no_padding_and_no_start(text: str) -> None:
-    assert not {0, BOS_ID} & set(LEARNED.numbers(text, longest=50))
+    assert not {0, BOS_ID} & set(LEARNED.encode(text, longest=50))
 
 
 @given(st.lists(st.text("abc _=.", max_size=12), max_size=6))
 def test_training_texts_are_encoded_without_unknown_tokens(texts: list[str]) -> None:
     encoding = TokenEncoder.learn(texts, TokenEncoderConfig(min_count=99, pieces=1_000))
     for text in texts:
-        assert UNK_ID not in encoding.numbers(text, longest=1_000)
+        assert UNK_ID not in encoding.encode(text, longest=1_000)
 
 
 def test_rare_words_and_words_past_the_maximum_are_left_out(
@@ -131,4 +131,4 @@ def test_a_saved_encoder_encodes_alike(encoding: TokenEncoder, tmp_path: Path) -
     loaded = TokenEncoder.load(tmp_path / "vocabulary.txt")
     assert loaded == encoding
     for text in (*TEXTS, "cardinal Ω\n\té\u2028"):
-        assert loaded.numbers(text, longest=50) == encoding.numbers(text, longest=50)
+        assert loaded.encode(text, longest=50) == encoding.encode(text, longest=50)

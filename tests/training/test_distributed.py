@@ -31,7 +31,7 @@ from redraft.training.process_group import (
 from redraft.training.progress import Report
 from redraft.training.prototype_sampling import TopPrototypes, everywhere
 from redraft.training.retriever_task import RetrieverTask, task_target
-from redraft.training.schedule import TrainingConfig
+from redraft.training.schedule import RunOptions, TrainingConfig
 from redraft.training.trainer import StepLoss, Task
 from redraft.types import Example
 from tests.greetings import NAMES
@@ -113,7 +113,7 @@ def test_two_workers_have_the_gradients_of_one(two: Team, kind: str, count: int)
 STILL = replace(
     CONFIG,
     network=replace(CONFIG.network, dropout=0.0),
-    training=replace(CONFIG.training, steps=12, evaluate_every=3, ema_decay=0.5, batch_size=16),
+    training=replace(CONFIG.training, steps=12, ema_decay=0.5, batch_size=16),
 )
 
 
@@ -144,7 +144,12 @@ def trained(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EditorTask, "step", interrupt)
         editor = train_editor(
-            LONGER, source, config, validate=validate, folder=own, on_step=hear, workers=workers
+            LONGER,
+            source,
+            config,
+            validate=validate,
+            folder=own,
+            options=RunOptions(on_step=hear, workers=workers),
         )
     weights = {name: tensor.numpy() for name, tensor in editor.network.state_dict().items()}
     return {"weights": weights, "asked": len(asked), "losses": heard, "wrote": own.exists()}
@@ -167,7 +172,7 @@ def test_two_workers_end_with_the_weights_of_one_and_the_first_alone_writes(
     assert farthest(first["weights"], alone["weights"], without=IDLE) < 1e-4
     assert farthest(first["weights"], second["weights"]) == 0
     assert first["losses"] == pytest.approx(alone["losses"], abs=1e-5)
-    assert (first["asked"], second["asked"]) == (4, 0)
+    assert (first["asked"], second["asked"]) == (6, 0)
     assert second["losses"] == []
     assert (first["wrote"], second["wrote"]) == (True, False)
 
@@ -194,9 +199,10 @@ def test_one_process_resumes_a_run_of_two(two: Team, tmp_path: Path) -> None:
 
 
 def planned(workers: ProcessGroup, folder: Path) -> int:
-    config = TrainingConfig(steps=10**6, batch_size=4, budget=0.2, evaluate_every=10**5)
-    plan = folder / str(workers.rank) / "plan.json"
-    return within_budget(LineTask(), config, plan, workers=workers).steps
+    config = TrainingConfig(steps=10**6, batch_size=4)
+    path = folder / str(workers.rank) / "plan.json"
+    options = RunOptions(budget=0.2, workers=workers)
+    return within_budget(LineTask(), config, options, path=path).steps
 
 
 def test_a_budget_is_planned_once_for_all(two: Team, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -21,11 +21,13 @@ from redraft.models.edit_network import EditState
 from redraft.retrieval.bow import BowRetriever
 from redraft.text.bucketing import split
 from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
+from redraft.training import editor_task
 from redraft.training.augmentation import AugmentationConfig
 from redraft.training.editor_config import EditorConfig
 from redraft.training.editor_task import EditorTask, Validate, train_editor
 from redraft.training.progress import Report
 from redraft.training.prototype_sampling import Draws, PrototypeSource, TopPrototypes, everywhere
+from redraft.training.schedule import RunOptions
 from tests.greetings import NAMES, greeting, settings
 
 GREETINGS = [greeting(name) for name in NAMES]
@@ -52,13 +54,15 @@ def task(
     *,
     prototypes: int = 1,
     architecture: str = "transformer",
-    **probs: float,
+    **augmentation: Any,
 ) -> EditorTask:
     encoding = EditEncoder.learn(examples, EditEncoderConfig(prototypes=prototypes))
-    network = EditNetworkConfig(architecture=architecture, word_width=8, slot_width=4, width=8)
+    network = EditNetworkConfig(architecture=architecture, word_width=8, width=8)
     editor = NeuralEditor.build(encoding, network, DecodingConfig())
-    none = AugmentationConfig(identity=0.0, swap_numbers=0.0, mask_rare_words=0.0)
-    return EditorTask(editor, examples, source, replace(none, **probs), validate=lambda _: {})
+    none = AugmentationConfig(identity=0.0, shared_words=False)
+    return EditorTask(
+        editor, examples, source, replace(none, **augmentation), validate=lambda _: {}
+    )
 
 
 def share_of_identities(editing: EditorTask) -> float:
@@ -106,7 +110,7 @@ def test_of_several_prototypes_all_are_read_and_the_first_gives_way_to_an_identi
 
 
 def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed() -> None:
-    editing = task(NextOne(GREETINGS), GREETINGS, identity=0.5, mask_rare_words=0.5)
+    editing = task(NextOne(GREETINGS), GREETINGS, identity=0.5, shared_words=True)
     batches = editing.batches(8, seed=3)
     rows = list(editing.rows)
     assert sorted(row for batch in batches for row in batch) == list(range(len(GREETINGS)))
@@ -163,13 +167,16 @@ def test_the_loss_of_a_batch_in_parts_is_that_of_the_whole() -> None:
         assert result.loss.item() == pytest.approx(-total.item() / count, rel=1e-5)
 
 
-def test_a_masked_word_is_an_oov_wherever_it_occurs() -> None:
+def test_a_masked_word_is_an_oov_wherever_it_occurs(monkeypatch: pytest.MonkeyPatch) -> None:
     examples = [
         Example({"text": f"{verb} the item {name}"}, f"{verb}(item, {name})")
         for verb in ("pick", "drop")
         for name in ("apple", "pear")
     ]
-    shown, hidden = (task(NextOne(examples), examples, mask_rare_words=rate) for rate in (0.0, 1.0))
+    monkeypatch.setattr(editor_task, "MASKED_WORDS", 1.0)
+    shown, hidden = (
+        task(NextOne(examples), examples, shared_words=masks) for masks in (False, True)
+    )
     known = len(shown.editor.encoding.vocabulary)
     for editing, has_unknown in ((shown, False), (hidden, True)):
         editing.batches(4, seed=0)
@@ -180,7 +187,7 @@ def test_a_masked_word_is_an_oov_wherever_it_occurs() -> None:
 
 
 def train_it(
-    folder: Path, validate: Validate = lambda _: {}, *, stop: int = 0, config: EditorConfig = CONFIG
+    folder: Path, validate: Validate = lambda _: {}, *, stop: int = 0, seed: int = 0
 ) -> NeuralEditor:
     def interrupt(report: Report) -> None:
         if report.step == stop:
@@ -188,7 +195,12 @@ def train_it(
 
     source = TopPrototypes(everywhere(BowRetriever.build(GREETINGS), GREETINGS), top=3)
     return train_editor(
-        GREETINGS, source, config, validate=validate, folder=folder, on_step=interrupt
+        GREETINGS,
+        source,
+        CONFIG,
+        validate=validate,
+        folder=folder,
+        options=RunOptions(seed=seed, on_step=interrupt),
     )
 
 
@@ -204,26 +216,20 @@ def test_a_training_stopped_anywhere_and_resumed_ends_with_the_same_weights(tmp_
         with pytest.raises(TrainingInterrupted, match=f"stopped at step {stop} of 12"):
             train_it(folder, stop=stop)
         assert same_weights(train_it(folder), whole)
-    assert not same_weights(whole, train_it(tmp_path / "other", config=with_seed(1)))
-
-
-def with_seed(seed: int) -> EditorConfig:
-    return replace(CONFIG, training=replace(CONFIG.training, seed=seed))
+    assert not same_weights(whole, train_it(tmp_path / "other", seed=1))
 
 
 def test_a_run_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
     train_it(tmp_path)
     with pytest.raises(ModelError, match="other pairs or settings"):
-        train_it(tmp_path, config=with_seed(1))
+        train_it(tmp_path, seed=1)
 
 
 def test_without_metrics_the_last_weights_are_taken(tmp_path: Path) -> None:
-    training = replace(CONFIG.training, evaluate_every=3)
-    config = replace(CONFIG, training=training)
     steps = iter(range(100))
-    rising = train_it(tmp_path / "a", lambda _: {"figure": float(next(steps))}, config=config)
-    falling = train_it(tmp_path / "b", lambda _: {"figure": -float(next(steps))}, config=config)
-    none = train_it(tmp_path / "c", config=config)
+    rising = train_it(tmp_path / "a", lambda _: {"figure": float(next(steps))})
+    falling = train_it(tmp_path / "b", lambda _: {"figure": -float(next(steps))})
+    none = train_it(tmp_path / "c")
     assert same_weights(none, rising)
     assert not same_weights(none, falling)
     assert not none.network.training

@@ -1,12 +1,22 @@
 """Fitting: the dev split, validation, calibration and settings."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from redraft import Example, RetrieveAndEdit
 from redraft.editing.neural import NeuralEditor
 from redraft.errors import ConfigError
 from redraft.retrieval.bow import BowRetriever
-from redraft.training.fit import FitOptions, Split, after_retriever, editor_config, retriever_config
+from redraft.training.fit import (
+    RETRIEVER_SHARE,
+    FitOptions,
+    Split,
+    after_retriever,
+    check_settings,
+    editor_config,
+)
 from redraft.training.fit_neural import prototype_source
 from redraft.training.progress import Report
 from tests.greetings import NAMES, greeting, settings
@@ -21,7 +31,7 @@ def confidence(model: RetrieveAndEdit) -> object:
 
 
 def fit(examples: list[Example], options: FitOptions) -> RetrieveAndEdit:
-    return RetrieveAndEdit.fit(examples, retriever="lexical", options=options)
+    return RetrieveAndEdit.fit(examples, retriever="lexical", editor="neural", options=options)
 
 
 def test_held_out_examples_are_indexed_in_the_end() -> None:
@@ -64,19 +74,23 @@ def test_the_parts_are_the_same_whatever_the_seed() -> None:
 def test_settings_reach_the_training_and_are_logged_before_it() -> None:
     told: list[str] = []
     heard: list[Report] = []
-    fit(GREETINGS[:5], FitOptions(settings(3), on_step=heard.append, tell=told.append))
+    fit(GREETINGS[:5], FitOptions(settings(3), on_step=heard.append, log=told.append))
     assert [(report.step, report.steps) for report in heard] == [(1, 3), (2, 3), (3, 3)]
     assert len(told) == 1
     assert told[0].startswith("editor: at most 3 steps of 10; architecture transformer")
 
 
-def test_a_budget_is_shared_and_what_the_user_sets_comes_first() -> None:
-    options = FitOptions({"editor": {"training": {"budget": 7.0}}}, budget=100.0, seed=5)
-    retriever, editor = retriever_config(30, options), editor_config(30, options)
-    assert (retriever.training.budget, editor.training.budget) == (20.0, 7.0)
-    assert retriever.training.seed == editor.training.seed == 5
-    assert editor_config(30, FitOptions(budget=100.0)).training.budget == 100.0
-    assert after_retriever(FitOptions(budget=100.0)).budget == 80.0
+def test_the_budget_is_shared_by_retriever_and_editor() -> None:
+    options = FitOptions(budget=100.0, seed=5)
+    retriever, editor = options.run(share=RETRIEVER_SHARE), after_retriever(options).run()
+    assert (retriever.budget, editor.budget) == (20.0, 80.0)
+    assert retriever.seed == editor.seed == 5
+
+
+@pytest.mark.parametrize(("option", "value"), [("seed", -1), ("budget", -1.0)])
+def test_invalid_options_are_rejected_before_training(option: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"^{option} is -1; expected a"):
+        check_settings(60, replace(FitOptions(), **{option: value}))
 
 
 def test_small_datasets_train_longer_with_word_dropout() -> None:
@@ -91,7 +105,7 @@ def test_small_datasets_train_longer_with_word_dropout() -> None:
 
 
 def test_a_model_without_a_retriever_reads_no_prototype() -> None:
-    model = RetrieveAndEdit.fit(GREETINGS[:5], retriever="none", options=FEW)
+    model = RetrieveAndEdit.fit(GREETINGS[:5], retriever="none", editor="neural", options=FEW)
     assert isinstance(model.editor, NeuralEditor)
     assert model.editor.encoding.source_ids == 1
     assert model.predict_one("greet Ada").prototype is None

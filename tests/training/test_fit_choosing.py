@@ -38,7 +38,7 @@ def combined() -> RetrieveAndEdit:
 def test_the_model_is_ready_before_the_network_is_trained() -> None:
     ready: list[RetrieveAndEdit] = []
     lines: list[str] = []
-    options = FitOptions(settings(10), train=True, on_ready=ready.append, tell=lines.append)
+    options = FitOptions(settings(10), train=True, on_ready=ready.append, log=lines.append)
     model = RetrieveAndEdit.fit(EXAMPLES, options=options)
     assert len(ready) == 1
     assert isinstance(ready[0].editor, ChoosingEditor)
@@ -51,7 +51,7 @@ def test_the_model_is_ready_before_the_network_is_trained() -> None:
 
 def test_a_network_that_does_not_help_is_not_used() -> None:
     lines: list[str] = []
-    options = FitOptions(settings(1), train=True, tell=lines.append)
+    options = FitOptions(settings(1), train=True, log=lines.append)
     model = RetrieveAndEdit.fit(EXAMPLES * 4, options=options)
     assert isinstance(model.editor, ChoosingEditor)
     assert model.editor.neural is None

@@ -14,10 +14,10 @@ from torch import nn
 from redraft.errors import ModelError, TrainingInterrupted
 from redraft.training.checkpoint import Checkpoint
 from redraft.training.progress import Report, last_report
-from redraft.training.schedule import TrainingConfig
+from redraft.training.schedule import RunOptions, TrainingConfig
 from redraft.training.trainer import REACH, StepLoss, Task, train
 
-CONFIG = TrainingConfig(steps=24, batch_size=4, evaluate_every=6, learning_rate=0.05)
+CONFIG = TrainingConfig(steps=24, batch_size=4, learning_rate=0.05)
 
 
 class LineTask(Task):
@@ -98,11 +98,11 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_the_network_ends_with_the_weights_that_scored_best(tmp_path: Path) -> None:
-    early = LineTask(scores=[1.0])
-    train(early, replace(CONFIG, steps=6), checkpoint=checkpoint(tmp_path / "early"))
-    task = LineTask(scores=[1.0, 0.5, 0.9, 0.2])
+    early = LineTask(scores=[0.1, 0.2, 1.0])
+    train(early, replace(CONFIG, steps=3), checkpoint=checkpoint(tmp_path / "early"))
+    task = LineTask(scores=[1.0, 0.5, 0.9, 0.2, 0.1, 0.3, 0.9, 0.8])
     progress = train(task, CONFIG, checkpoint=checkpoint(tmp_path / "all"))
-    assert (progress.best_step, progress.best_score, progress.step) == (6, 1.0, 24)
+    assert (progress.best_step, progress.best_score, progress.step) == (3, 1.0, 24)
     assert weights(task) == weights(early)
 
 
@@ -120,7 +120,7 @@ def test_every_epoch_sees_every_row_once_in_another_order(tmp_path: Path) -> Non
 def test_another_seed_gives_another_run(tmp_path: Path) -> None:
     first, second = LineTask(), LineTask()
     train(first, CONFIG, checkpoint=checkpoint(tmp_path / "a"))
-    train(second, replace(CONFIG, seed=1), checkpoint=checkpoint(tmp_path / "b"))
+    train(second, CONFIG, checkpoint=checkpoint(tmp_path / "b"), options=RunOptions(seed=1))
     assert first.seen != second.seen
 
 
@@ -141,7 +141,7 @@ def test_the_log_has_a_line_for_every_evaluation_and_none_twice(tmp_path: Path) 
         stream.write('{"step": 18}\n{"step": 2')
     train(LineTask(), CONFIG, checkpoint=checkpoint(tmp_path))
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert [row["step"] for row in rows] == [6, 12, 18, 24]
+    assert [row["step"] for row in rows] == [3, 6, 9, 12, 15, 18, 21, 24]
     for name in ("seconds", "core_seconds"):  # of both parts together
         times = [row[name] for row in rows]
         assert times == sorted(times)
@@ -151,17 +151,20 @@ def test_the_log_has_a_line_for_every_evaluation_and_none_twice(tmp_path: Path) 
 
 def test_the_callback_is_called_after_every_step(tmp_path: Path) -> None:
     heard: list[Report] = []
-    train(LineTask(), CONFIG, checkpoint=checkpoint(tmp_path), on_step=heard.append)
+    train(
+        LineTask(),
+        CONFIG,
+        checkpoint=checkpoint(tmp_path),
+        options=RunOptions(on_step=heard.append),
+    )
     assert [report.step for report in heard] == list(range(1, 25))
     assert 0 < heard[-1].padding < 1
     assert heard[-1].tokens_per_second > 0
 
 
-@pytest.mark.parametrize(("decay", "expected"), [(False, [0.25, 0.5, 1, 1]), (True, None)])
-def test_the_learning_rate_warms_up_and_may_decay(
-    decay: bool, expected: list[float] | None, tmp_path: Path
-) -> None:
-    config = replace(CONFIG, steps=8, warmup_steps=4, lr_decay=decay, learning_rate=1.0)
+@pytest.mark.parametrize("decay", [False, True])
+def test_the_learning_rate_is_constant_or_warms_up_and_decays(decay: bool, tmp_path: Path) -> None:
+    config = replace(CONFIG, steps=24, lr_decay=decay, learning_rate=1.0)
     rates: list[float] = []
     task = LineTask()
     step = torch.optim.Adam.step
@@ -173,8 +176,9 @@ def test_the_learning_rate_warms_up_and_may_decay(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.optim.Adam, "step", spy)
         train(task, config, checkpoint=checkpoint(tmp_path))
-    if expected is not None:
-        assert [rates[0], rates[1], rates[3], rates[7]] == expected
+    if not decay:
+        assert rates == [1.0] * 24
     else:
-        assert rates[-1] == pytest.approx(1 / 8)
-        assert max(rates) < 1
+        warmup = [1 / 4, 2 / 4, 3 / 4, *[1.0] * 21]  # a sixth of the steps
+        expected = [factor * (1 - step / 24) for step, factor in enumerate(warmup)]
+        assert rates == pytest.approx(expected)

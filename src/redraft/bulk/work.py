@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 from redraft.bulk.shards import Row
 from redraft.data.inputs import input_of
 from redraft.errors import BulkError, ModelError, PairsError
-from redraft.storage.artifact import MANIFEST
+from redraft.storage.manifest import MANIFEST
 from redraft.types import Input
 
 JOB_SPECS = {

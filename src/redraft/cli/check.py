@@ -51,7 +51,7 @@ def command(
     if tally.bad:
         print_note(f"error: {pairs}: {tally.bad:,} bad rows of {tally.rows:,}; fix or remove them")
         raise typer.Exit(2)
-    raise typer.Exit(1 if tally.found else 0)
+    raise typer.Exit(1 if tally.findings else 0)
 
 
 def _print(row: dict[str, Any]) -> None:

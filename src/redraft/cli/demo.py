@@ -60,7 +60,7 @@ def command(
     write_pairs(examples, out / "pairs.jsonl")
     parts = split(examples, {"train": 0.9, "held out": 0.1}, seed=SEED, by="package")
     with watched("training") as on_step:
-        fitting = FitOptions(seed=SEED, budget=seconds, on_step=on_step, tell=print_note)
+        fitting = FitOptions(seed=SEED, budget=seconds, on_step=on_step, log=print_note)
         trained = RetrieveAndEdit.fit(parts["train"], options=fitting)
     held_out = random.Random(SEED).sample(parts["held out"], min(questions, len(parts["held out"])))
     model = RetrieveAndEdit(trained.retriever.add(parts["held out"]), trained.editor)

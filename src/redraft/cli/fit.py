@@ -90,7 +90,7 @@ def command(
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
     from redraft.postgres.store import check
-    from redraft.storage.artifact import ensure_writable
+    from redraft.storage.artifact_writer import ensure_writable
     from redraft.storage.disk import gather
     from redraft.storage.locking import exclusive
     from redraft.training.fit import FitOptions
@@ -126,7 +126,7 @@ def command(
                 folder=run,
                 on_step=on_step,
                 budget=limit,
-                tell=speak.print_note,
+                log=speak.print_note,
                 workers=workers,
                 train=train,
                 on_ready=save_first,

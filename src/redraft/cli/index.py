@@ -38,7 +38,7 @@ def command(
     from redraft.completion.project import Project, index_project
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import locked, stored_model
-    from redraft.storage.artifact import ensure_writable
+    from redraft.storage.artifact_writer import ensure_writable
     from redraft.storage.locking import exclusive
 
     if source is None and not out.exists():

@@ -12,7 +12,7 @@ import typer
 from redraft.cli._console import print_note
 from redraft.cli._options import StoreOption
 from redraft.errors import ConfigError, MissingExtraError, ModelError
-from redraft.storage.artifact import MANIFEST
+from redraft.storage.manifest import MANIFEST
 
 LONGEST_TIME_LIMIT = 86_400
 

@@ -1,6 +1,6 @@
 """Parser for headers and docstrings, complete or cut off.
 
-Uses `ast` on the few lines in question, so that a complete header or docstring reads exactly as in
+Uses `ast` on these few lines, so that a complete header or docstring reads exactly as in
 mining, and falls back on the source text. Knows no cursor.
 """
 

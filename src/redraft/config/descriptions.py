@@ -1,4 +1,4 @@
-"""One line on every setting: the comments of `redraft config` and of docs/settings.md."""
+"""One-line descriptions of all settings, for `redraft config` and docs/settings.md."""
 
 TABLES = {
     "retriever.network": "The encoder of the retrievers task and input; others need no settings.",
@@ -12,17 +12,10 @@ TABLES = {
     "editor.training": "Training of the editor.",
 }
 
-_TRAINING = {
+_ADAM = {
     "steps": "optimiser steps at most",
     "batch_size": "examples per step",
     "learning_rate": "peak learning rate of Adam",
-    "warmup_steps": "steps over which the learning rate rises from 0",
-    "lr_decay": "lower the learning rate to 0 by the last step",
-    "evaluate_every": "steps between evaluations on held-out pairs, which choose the checkpoint",
-    "seed": "seed of initial weights, batches and dropout; `fit --seed` sets it",
-    "ema_decay": "decay of the exponential moving average of the weights; 0: no average",
-    "budget": "seconds of training at most, 0: no limit; `fit --budget` sets it",
-    "save_seconds": "seconds between checkpoints, from which a stopped training resumes",
 }
 
 SETTINGS = {
@@ -30,42 +23,38 @@ SETTINGS = {
     "retriever.network.width": "size of LSTM states",
     "retriever.network.embedding_dim": "size of the vectors that are searched",
     "retriever.network.encoder_layers": "LSTM layers per input field; 0: a bag of words alone",
-    "retriever.network.decoder_layers": "LSTM layers of the decoder, which training alone uses",
+    "retriever.network.decoder_layers": "LSTM layers of the decoder, used only in training",
     "retriever.network.concentration": "kappa of the von Mises-Fisher noise; higher: less noise",
     "retriever.network.bag_of_words": "add a bag of words to the encoder",
     "retriever.network.dropout": "dropout rate between layers",
     "retriever.network.word_dropout": "share of input words dropped in training",
     "retriever.encoding.min_count": "occurrences below which a word is out of vocabulary",
     "retriever.encoding.pieces": "subwords that out-of-vocabulary words are split into; 0: none",
-    **{f"retriever.training.{name}": text for name, text in _TRAINING.items()},
+    **{f"retriever.training.{name}": text for name, text in _ADAM.items()},
     "editor.network.architecture": "transformer or lstm",
     "editor.network.copying": "pointer, or positional as in the paper",
-    "editor.network.slots": "OOV words of an example that can be copied; positional: tokens",
     "editor.network.word_width": "size of word embeddings",
-    "editor.network.slot_width": "size of the embeddings of these slots",
     "editor.network.width": "size of hidden states; a multiple of 8",
     "editor.network.encoder_layers": "layers of the encoder",
     "editor.network.decoder_layers": "layers of the decoder",
     "editor.network.dropout": "dropout rate between layers",
     "editor.network.word_dropout": "share of source words dropped in training",
-    "editor.encoding.min_count": "occurrences below which a word is out of vocabulary",
     "editor.encoding.max_output_vocab": "words that can be generated; rarer ones can be copied",
     "editor.encoding.prototypes": "prototypes the encoder reads at once; 0: plain seq2seq",
     "editor.encoding.reads_prototype_input": "read the prototype's input beside its output",
-    "editor.prototypes.vmf_noise": "draw them with the noise of a learned retriever",
-    "editor.prototypes.sample_from_top": "without such noise, draw from this many of the nearest",
-    "editor.prototypes.project": "key of meta that names the project of an example",
+    "editor.prototypes.sample_from_top": "draw from this many nearest; task, input: noise instead",
     "editor.prototypes.cross_project": "share of examples with prototypes of other projects",
     "editor.prototypes.prototype_dropout": "share of examples without a prototype",
     "editor.augmentation.identity": "share of examples that are their own prototype",
-    "editor.augmentation.swap_numbers": "share of examples whose numbers are replaced in x and y",
-    "editor.augmentation.mask_rare_words": "share of rare shared words made OOV, to be copied",
+    "editor.augmentation.shared_words": "swap numbers and mask rare words that x and y share",
     "editor.decoding.beam_size": "hypotheses of the beam search",
     "editor.decoding.length_penalty": "exponent of the length that scores are divided by; 0: none",
     "editor.decoding.max_length": "tokens of an output at most; 0: a little above the longest",
     "editor.decoding.prototypes": "prototypes whose output distributions are mixed (equation 1)",
     "editor.decoding.ttt_steps": "steps of test-time training on the nearest examples; 0: none",
-    "editor.decoding.cached": "nearest outputs in the n-gram cache; 0: no cache",
+    "editor.decoding.ngram_cache_neighbours": "nearest outputs in the n-gram cache; 0: no cache",
     "editor.decoding.syntax": "syntax of every output: any, python, json, or auto to detect it",
-    **{f"editor.training.{name}": text for name, text in _TRAINING.items()},
+    **{f"editor.training.{name}": text for name, text in _ADAM.items()},
+    "editor.training.lr_decay": "warm the learning rate up, then lower it to 0 by the last step",
+    "editor.training.ema_decay": "decay of the moving average of the weights; 0: no average",
 }

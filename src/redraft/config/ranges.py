@@ -2,7 +2,7 @@
 
 `steps: Annotated[int, Range(1, 100)] = 10` is a setting from 1 to 100; `check_ranges` raises a
 ConfigError for a dataclass with a number outside of its range. The command line takes the limits
-of its options from here too, so that none is written twice.
+of its options from here too, so that no limit is written twice.
 """
 
 import dataclasses

@@ -15,25 +15,17 @@ from redraft.config.toml import setting_names, toml_value
 Parts = Mapping[str, Any]
 """The settings of each part, dataclasses by the names "retriever" and "editor"."""
 
-FROM_OPTIONS = ("training.seed", "training.budget")
-"""Settings that options of `fit` set: in a file they would override the options."""
-
 _COLUMN = 36
 
 
 def commented_toml(parts: Parts, *, title: str) -> str:
-    """Return the settings as a TOML file with a comment on every table and setting.
-
-    Settings that options of `fit` set are commented out.
-    """
+    """Return the settings as a TOML file with a comment on every table and setting."""
     lines = [f"# {title}"]
     for table, name, value in _values(parts):
         heading = f"[{table}]"
         if heading not in lines:
             lines += ["", f"# {TABLES[table]}", heading]
         assignment = f"{name} = {toml_value(value)}"
-        if f"{table}.{name}".partition(".")[2] in FROM_OPTIONS:
-            assignment = f"# {assignment}"
         lines.append(f"{assignment:<{_COLUMN}}  # {SETTINGS[f'{table}.{name}']}")
     return "\n".join(lines) + "\n"
 

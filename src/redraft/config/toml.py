@@ -28,7 +28,7 @@ MOST_DOTS = 64
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables and values of the TOML file at `path`, which must be a small one."""
+    """Return the tables and values of the TOML file at `path`, which must be small."""
     try:
         text = read_at_most(path, MOST_BYTES).decode()
         _check_keys(text)

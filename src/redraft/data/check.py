@@ -39,17 +39,17 @@ class Tally:
 
     rows: int = 0
     bad: int = 0
-    found: dict[str, int] = field(default_factory=dict)
+    findings: dict[str, int] = field(default_factory=dict)
 
     def count(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Count the findings and yield them."""
         for finding in findings:
-            self.found[finding.kind] = self.found.get(finding.kind, 0) + 1
+            self.findings[finding.kind] = self.findings.get(finding.kind, 0) + 1
             yield finding
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as one JSON object."""
-        return {"rows": self.rows, "good": self.rows - self.bad, "bad": self.bad, **self.found}
+        return {"rows": self.rows, "good": self.rows - self.bad, "bad": self.bad, **self.findings}
 
 
 def _digests(example: Example) -> dict[str, int]:

@@ -83,7 +83,7 @@ def _read_header(stream: IO[bytes], offset: int, end: int) -> tuple[dict[int, An
         stream.seek(offset)
         header = Thrift(stream.read(min(size, end - offset)))
         try:
-            return _page_header(header), offset + header.at
+            return _page_header(header), offset + header.offset
         except TooShort:
             if size >= min(end - offset, _MAX_HEADER):
                 raise PageError("a page header is cut off") from None

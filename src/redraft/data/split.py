@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from redraft.errors import PairsError
-from redraft.storage.disk import pick
+from redraft.storage.disk import take
 from redraft.types import Example
 
 
@@ -25,7 +25,7 @@ def split(
     for key in sorted(keys, key=lambda key: -len(groups[key])) if groups else keys:
         name = max(rows, key=lambda name: wanted[name] - len(rows[name]))
         rows[name].extend(groups[key] if groups else [int(key)])
-    return {name: pick(examples, sorted(part)) for name, part in rows.items()}
+    return {name: take(examples, sorted(part)) for name, part in rows.items()}
 
 
 def _groups(examples: Sequence[Example], by: str | None) -> dict[str, list[int]]:

@@ -26,13 +26,13 @@ class TooShort(Exception):  # noqa: N818 (not always an error: more can be read)
 
 
 class Thrift:
-    """A reader of `content`; `at` is the current position.
+    """A reader of `content`; `offset` is the current position.
 
     Callers that iterate `fields` or `structs` must read or skip each item before the next.
     """
 
     def __init__(self, content: bytes) -> None:
-        self.content, self.at = content, 0
+        self.content, self.offset = content, 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
         """Yield the number and the type of each field of a struct."""
@@ -108,7 +108,7 @@ class Thrift:
 
     def _byte(self) -> int:
         self._advance(1)
-        return self.content[self.at - 1]
+        return self.content[self.offset - 1]
 
     def _unsigned(self) -> int:
         value = shift = 0
@@ -122,6 +122,6 @@ class Thrift:
                 raise ThriftError("an integer that is too long")
 
     def _advance(self, count: int) -> None:
-        self.at += count
-        if self.at > len(self.content):
+        self.offset += count
+        if self.offset > len(self.content):
             raise TooShort

@@ -1,6 +1,6 @@
 """Greedy decoding, beam search and sampling from a next-token model. Knows no network, no text.
 
-Scores are float64 on the device of `first`. A next-token model whose network is on another device
+Scores are float64 on the device of `bos`. A next-token model whose network is on another device
 moves the tokens there and the log-probabilities back.
 """
 
@@ -38,13 +38,13 @@ class NextTokenModel(Protocol[State]):
 class SearchConfig:
     """Settings of the search; the score of a hypothesis is log_prob / length ** length_penalty.
 
-    A hypothesis ends at the token with which its log-probability falls below `floor`.
+    A hypothesis ends at the token with which its log-probability falls below `min_log_prob`.
     """
 
     beam_size: int = 1  # 1 is greedy
     max_length: int = 150  # tokens of the continuation, the end token included
     length_penalty: float = 0.0
-    floor: float = -math.inf
+    min_log_prob: float = -math.inf
 
     def __post_init__(self) -> None:
         for name, value in (("beam_size", self.beam_size), ("max_length", self.max_length)):
@@ -117,8 +117,8 @@ def beam_search(
     state: State,
     config: SearchConfig,
     *,
-    first: Tensor,  # (B,) the start token before the prefix
-    stops: Collection[int],  # the end tokens
+    bos: Tensor,  # (B,) the start token before the prefix
+    eos_ids: Collection[int],  # the end tokens
     suppressed: Collection[int] = (),  # tokens that are never generated
     prefixes: Sequence[Sequence[int]] | None = None,
     generator: torch.Generator | None = None,
@@ -131,19 +131,19 @@ def beam_search(
     Returns at most `beam_size` finished continuations per input, best first; a constraint may leave
     fewer, or none.
     """
-    if len(first) == 0:
+    if len(bos) == 0:
         return []
-    prefixes, device = [()] * len(first) if prefixes is None else prefixes, first.device
+    prefixes, device = [()] * len(bos) if prefixes is None else prefixes, bos.device
     shared, longest = min(map(len, prefixes)), max(map(len, prefixes))
     padded = [[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes]
     common, forced = torch.tensor(padded, dtype=torch.long, device=device).tensor_split([shared], 1)
-    log_probs, state = next_tokens.step(state, torch.cat([first[:, None], common], 1))
+    log_probs, state = next_tokens.step(state, torch.cat([bos[:, None], common], 1))
     lengths = torch.arange(config.max_length + 1, dtype=torch.float64, device=device)
     divisors = lengths.clamp(min=1) ** config.length_penalty
-    vocabulary, sets = torch.arange(log_probs.shape[1], device=device), ([*stops], [*suppressed])
+    vocabulary, sets = torch.arange(log_probs.shape[1], device=device), ([*eos_ids], [*suppressed])
     is_eos, is_suppressed = (torch.isin(vocabulary, vocabulary.new_tensor(ids)) for ids in sets)
-    rules = _Rules(forced, is_eos, is_suppressed, divisors, config.floor, constraint)
-    beams = _Beams.start(len(first), config.beam_size, device)
+    rules = _Rules(forced, is_eos, is_suppressed, divisors, config.min_log_prob, constraint)
+    beams = _Beams.start(len(bos), config.beam_size, device)
     for step in range(longest - shared + config.max_length):
         check_cancelled()
         beams, parents = _extend(beams, log_probs, rules, step=step, generator=generator)

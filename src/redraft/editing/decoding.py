@@ -16,7 +16,7 @@ class DecodingConfig:
       prototypes that the network reads together.
     - `ttt_steps`: test-time training steps on the nearest examples before each prediction, on a
       copy of the network; completions use none.
-    - `cached`: number of nearest outputs that the n-gram cache searches.
+    - `ngram_cache_neighbours`: number of nearest outputs that the n-gram cache searches.
     - `syntax`: constraint on outputs: any, python or json; auto lets training detect it.
     """
 
@@ -25,7 +25,7 @@ class DecodingConfig:
     max_length: Annotated[int, Range(0, MAX_OUTPUT)] = 0
     prototypes: Annotated[int, MIXED] = 1
     ttt_steps: Annotated[int, TTT_STEPS] = 0
-    cached: Annotated[int, NEAREST] = 0
+    ngram_cache_neighbours: Annotated[int, NEAREST] = 0
     syntax: str = "any"
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ from redraft.editing.explanation import MIN_LOG_PROB, explain
 from redraft.editing.neural_session import RESERVED_OOVS, SUPPRESSED, NeuralSession, Words
 from redraft.editing.next_token import Mixture, MixtureState
 from redraft.editing.test_time_training import NEIGHBOURS, adapt, edit_examples
-from redraft.models.batch import EditBatch, Places
+from redraft.models.batch import CachePositions, EditBatch
 from redraft.models.config import EditNetworkConfig
 from redraft.models.edit_network import EditNetwork, EditSizes
 from redraft.models.ngram_cache import NgramCache, NoCache
@@ -91,13 +91,13 @@ class NeuralEditor(Editor):
     def wants(self, k: int) -> int:  # noqa: ARG002
         """Return how many prototypes are read, cached or trained on, whatever `k` is."""
         read = self.decoding.prototypes * self.encoding.config.prototypes
-        cached = self.decoding.cached if self.cache else 0
+        cached = self.decoding.ngram_cache_neighbours if self.cache else 0
         return max(read, cached, NEIGHBOURS if self.decoding.ttt_steps else 0)
 
     def batch(self, rows: Sequence[EncodedEdit]) -> EditBatch:
         """Pad edit examples to tensors on the network's device."""
         device = self.network.device
-        batch = EditBatch.pad(rows, known=len(self.encoding.vocabulary))
+        batch = EditBatch.pad(rows, vocab_size=len(self.encoding.vocabulary))
         sources = [source.to(device) for source in batch.sources]
         return EditBatch(sources, batch.target.to(device), batch.width)
 
@@ -168,8 +168,8 @@ class NeuralEditor(Editor):
         size = encoding.config.prototypes
         read = prototypes[: size * decoding.prototypes]
         groups = [read[i : i + size] for i in range(0, len(read), size or 1)] or [[]]
-        cached = prototypes[: decoding.cached] if self.cache else []
-        edits = encoding.number(
+        cached = prototypes[: decoding.ngram_cache_neighbours] if self.cache else []
+        edits = encoding.encode(
             encoding.tokenize_input(x),
             [[self._tokens(prototype) for prototype in group] for group in groups],
             output,
@@ -219,8 +219,8 @@ class NeuralEditor(Editor):
             next_tokens,
             state,
             search,
-            first=torch.full((len(editor_inputs),), BOS_ID, device=state.weights.device),
-            stops=[EOS_ID],
+            bos=torch.full((len(editor_inputs),), BOS_ID, device=state.weights.device),
+            eos_ids=[EOS_ID],
             suppressed=SUPPRESSED,
             generator=generator,
             constraint=self._constraint(editor_inputs),
@@ -254,7 +254,7 @@ class NeuralEditor(Editor):
         next_tokens = Mixture(self.network, self.cache or NoCache())
         state = self.network.encode(self.batch(rows), generator=None)
         device = self.network.device
-        positions = Places.pad([editor_input.edits[0] for editor_input in editor_inputs])
+        positions = CachePositions.pad([editor_input.edits[0] for editor_input in editor_inputs])
         log_weights = torch.tensor(weights, device=device)
         return next_tokens, next_tokens.start(state, log_weights, positions.to(device))
 
@@ -305,8 +305,8 @@ class NeuralEditor(Editor):
 def _sizes(encoding: EditEncoder) -> EditSizes:
     """Return the sizes of the network for an encoder's vocabulary and sources."""
     return EditSizes(
-        known=len(encoding.vocabulary),
-        written=encoding.written,
+        vocab_size=len(encoding.vocabulary),
+        output_vocab_size=encoding.output_vocab_size,
         fields=len(encoding.fields),
         copyable=tuple(encoding.copyable),
     )

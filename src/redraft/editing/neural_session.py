@@ -18,7 +18,7 @@ from redraft.editing.completion import continuation, readable_prefix
 from redraft.editing.editor_input import EditorInput
 from redraft.editing.next_token import Mixture, MixtureState
 from redraft.editing.session import CompletionSession
-from redraft.models.batch import Places
+from redraft.models.batch import CachePositions
 from redraft.text.edit_encoder import LONGEST_OUTPUT, EditEncoder
 from redraft.text.vocabulary import (
     BOS_ID,
@@ -72,14 +72,14 @@ class Words:
         """Return the ids of a prefix, and reassign the reserved ids to its OOV words."""
         self._ids = dict(self._source_ids)
         for token in prefix:
-            if self.number(token) == UNK_ID and len(self._ids) < len(self.oovs):
+            if self.id_of(token) == UNK_ID and len(self._ids) < len(self.oovs):
                 self.oovs[len(self._ids)] = token
                 self._ids[token] = self._size + len(self._ids)
-        return [self.number(token) for token in prefix]
+        return [self.id_of(token) for token in prefix]
 
-    def number(self, token: str) -> int:
+    def id_of(self, token: str) -> int:
         """Return the id of a token, or the id of the unknown token if it has none."""
-        return self._ids.get(token, self.encoding.vocabulary.number(token))
+        return self._ids.get(token, self.encoding.vocabulary.id_of(token))
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """Return the tokens of these ids."""
@@ -125,9 +125,9 @@ class NeuralSession(CompletionSession):
         self.words = words
         self.editor_input = editor_input
         self._nothing = start
-        self._ranks: list[int] = Places.pad(editor_input.edits[:1]).ranks[0].tolist()
+        self._ranks: list[int] = CachePositions.pad(editor_input.edits[:1]).ranks[0].tolist()
         self._states: OrderedDict[tuple[int, ...], tuple[Tensor, MixtureState]] = OrderedDict()
-        self._eos_ids = [EOS_ID, words.number("\n")]  # a completion ends with its line
+        self._eos_ids = [EOS_ID, words.id_of("\n")]  # a completion ends with its line
         self._suppressed = torch.tensor(SUPPRESSED, device=start.weights.device)
 
     @torch.inference_mode()
@@ -179,8 +179,8 @@ class NeuralSession(CompletionSession):
         before, earlier = self._after(ids[:-1])
         # a word that can be neither generated nor copied: the unknown token, then its letters
         unknown = before[UNK_ID] + LETTER_LOG_PROB * len(typed[-1])
-        known = before[ids[-1]] if ids[-1] != UNK_ID else unknown
-        complete = torch.maximum(known, unknown)
+        by_id = before[ids[-1]] if ids[-1] != UNK_ID else unknown
+        complete = torch.maximum(by_id, unknown)
         partial = torch.full_like(before, -torch.inf)
         partial[longer] = before[longer]
         total = torch.logaddexp(complete, partial.logsumexp(0))
@@ -218,9 +218,9 @@ class NeuralSession(CompletionSession):
             results = beam_search(
                 self.next_tokens,
                 self.next_tokens.reorder(branch.state, torch.zeros_like(bos)),
-                SearchConfig(1, LONGEST_LINE, floor=LEAST_LIKELY),
-                first=bos,
-                stops=self._eos_ids,
+                SearchConfig(1, LONGEST_LINE, min_log_prob=LEAST_LIKELY),
+                bos=bos,
+                eos_ids=self._eos_ids,
                 suppressed=self._suppressed.tolist(),
             )
             for token, hypotheses in zip(open_ended, results, strict=True):

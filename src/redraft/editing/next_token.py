@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from redraft.models.batch import Places
+from redraft.models.batch import CachePositions
 from redraft.models.edit_network import EditNetwork, EditState
 from redraft.models.ngram_cache import CacheState, NoCache
 from redraft.text.vocabulary import UNK_ID
@@ -34,7 +34,7 @@ class Mixture:
         self.network = network
         self.cache = cache
 
-    def start(self, state: EditState, weights: Tensor, positions: Places) -> MixtureState:
+    def start(self, state: EditState, weights: Tensor, positions: CachePositions) -> MixtureState:
         """Return the state before the first token; `weights` (R, P) are log p_ret."""
         empty = weights.new_zeros(*weights.shape, 0)
         return MixtureState(state, weights.log_softmax(1), empty, self.cache.begin(positions))

@@ -75,10 +75,10 @@ def _load_words(path: Path, columns: int) -> dict[str, int]:
     words = read_json(path)
     if not isinstance(words, dict):
         raise damaged(path, "not words and their columns")
-    known = {word: column for word, column in words.items() if word or column != columns}
+    scored = {word: column for word, column in words.items() if word or column != columns}
     # bm25s may append the empty word in a column after all others
-    if any(type(column) is not int for column in known.values()) or (
-        sorted(known.values()) != list(range(columns))
+    if any(type(column) is not int for column in scored.values()) or (
+        sorted(scored.values()) != list(range(columns))
     ):
         raise damaged(path, f"its words are not those of {columns:,} columns")
     return words

@@ -114,14 +114,14 @@ class CompressedIndex(Index):
 
     def replace(self, rows: Ids, vectors: Vectors) -> Index:
         """Return an index without `rows` and with `vectors` appended."""
-        kept = np.ones(len(self.file), np.bool_)
-        kept[rows] = False
-        count = int(kept.sum()) + len(vectors)
+        is_kept = np.ones(len(self.file), np.bool_)
+        is_kept[rows] = False
+        count = int(is_kept.sum()) + len(vectors)
         if fits_in_memory(count):
-            return build_index(np.concatenate([self.take(np.flatnonzero(kept)), vectors]))
-        structure = _subset(self.structure, kept)
+            return build_index(np.concatenate([self.take(np.flatnonzero(is_kept)), vectors]))
+        structure = _subset(self.structure, is_kept)
         structure.add(np.ascontiguousarray(vectors))
-        masks = np.split(kept, range(PART, len(kept), PART))
+        masks = np.split(is_kept, range(PART, len(is_kept), PART))
         parts = (part[mask] for part, mask in zip(self.file.parts(), masks, strict=True))
         folder = scratch(self.file.path.parent)
         with removed_on_error(folder):
@@ -182,17 +182,17 @@ def _empty_structure(file: VectorFile) -> Any:
     return structure
 
 
-def _subset(structure: Any, kept: NDArray[np.bool_]) -> Any:
-    """Return a copy with the rows of the mask `kept`, renumbered."""
+def _subset(structure: Any, is_kept: NDArray[np.bool_]) -> Any:
+    """Return a copy with the rows of the mask `is_kept`, renumbered."""
     import faiss
 
     copy: Any = faiss.clone_index(structure)
-    if kept.all():
+    if is_kept.all():
         return copy
     cells, codes = take_codes(structure)
     copy.reset()  # removes the codes; the centroids stay
-    count = int(kept.sum())
-    add_codes(copy, cells[kept], np.arange(count), codes[kept])
+    count = int(is_kept.sum())
+    add_codes(copy, cells[is_kept], np.arange(count), codes[is_kept])
     return copy
 
 

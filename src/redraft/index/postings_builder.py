@@ -1,7 +1,7 @@
-"""Builds postings in little memory by an external bucket sort.
+"""Builds postings in bounded memory by an external bucket sort.
 
 Word counts are appended to buckets on disk by the leading bits of the word's hash. Each bucket is
-then sorted in memory; concatenated in order, they are the sorted whole.
+then sorted in memory; their concatenation is sorted.
 """
 
 import shutil
@@ -38,10 +38,10 @@ class PostingsBuilder:
 
     def take(self, postings: Postings, removed: Ids) -> None:
         """Copy existing postings without the `removed` rows; later rows move up."""
-        kept = np.ones(len(postings), np.bool_)
-        kept[removed] = False
-        new_rows = np.cumsum(kept) - 1
-        self._lengths.frombytes(postings.lengths[kept].tobytes())
+        is_kept = np.ones(len(postings), np.bool_)
+        is_kept[removed] = False
+        new_rows = np.cumsum(is_kept) - 1
+        self._lengths.frombytes(postings.lengths[is_kept].tobytes())
         starts = np.asarray(postings.starts)
         first = 0
         while first < len(postings.terms):
@@ -51,7 +51,7 @@ class PostingsBuilder:
             records = np.empty(len(rows), _RECORD)
             records["term"] = np.repeat(postings.terms[first:end], np.diff(starts[first : end + 1]))
             records["row"], records["count"] = new_rows[rows], postings.counts[part]
-            self._spill(records[kept[rows]])
+            self._spill(records[is_kept[rows]])
             first = end
 
     def add(self, bags: Iterable[Sequence[str]]) -> None:

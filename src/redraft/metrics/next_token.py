@@ -68,13 +68,13 @@ def predict_by_caches(
     The editor is run once for all caches.
     """
     outcomes: list[list[list[TokenOutcome]]] = [[[] for _ in examples] for _ in caches]
-    stops = torch.tensor([EOS_ID, editor.encoding.vocabulary.number("\n")])
+    eos_ids = torch.tensor([EOS_ID, editor.encoding.vocabulary.id_of("\n")])
     for step in follow(editor, examples, prototypes):
         for cache, by_row in zip(caches, outcomes, strict=True):
             log_probs = cache.mix(step.expected.clone(), step.cache)
             log_probs[:, list(SUPPRESSED)] = -torch.inf
             best = log_probs.max(1)
-            is_stop = torch.isin(best.indices, stops.to(best.indices.device))
+            is_stop = torch.isin(best.indices, eos_ids.to(best.indices.device))
             columns = (step.rows, rank(log_probs, step.tokens), best.values, is_stop)
             for row, *outcome in zip(*(column.tolist() for column in columns), strict=True):
                 by_row[row].append(tuple(outcome))

@@ -127,13 +127,13 @@ def first_of_each(
 ) -> Functions:
     """Return the first `most` functions of each key, in order."""
     seen: Counter[Hashable] = Counter()
-    kept = []
+    first: list[MinedFunction] = []
     for function in functions:
         value = key(function)
         seen[value] += 1
         if seen[value] <= most:
-            kept.append(function)
-    return kept
+            first.append(function)
+    return first
 
 
 def shape(tokens: Iterable[str]) -> str:
@@ -159,12 +159,12 @@ def capped(functions: Functions, *, most: int = MOST_OF_A_PACKAGE) -> Functions:
     packages: dict[str, list[int]] = defaultdict(list)
     for row, function in enumerate(functions):
         packages[function.package].append(row)
-    kept = {
+    chosen = {
         row
         for rows in packages.values()
         for row in sorted(rows, key=lambda row: (functions[row].example.identity, row))[:most]
     }
-    return [function for row, function in enumerate(functions) if row in kept]
+    return [function for row, function in enumerate(functions) if row in chosen]
 
 
 def group_packages(packages: Mapping[str, Functions]) -> dict[str, str]:

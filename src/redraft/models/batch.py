@@ -46,24 +46,24 @@ class EditBatch:
     width: int  # size of the extended vocabulary: the largest number of OOVs included
 
     @classmethod
-    def pad(cls, rows: Sequence[EncodedEdit], *, known: int) -> "EditBatch":
-        """Pad edit examples to tensors; `known` is the size of the vocabulary."""
+    def pad(cls, rows: Sequence[EncodedEdit], *, vocab_size: int) -> "EditBatch":
+        """Pad edit examples to tensors; `vocab_size` is that of the vocabulary."""
         sources = [
             Sequences.pad(column) for column in zip(*(row.sources for row in rows), strict=True)
         ]
         oovs = max(len(row.unknown) for row in rows)
-        return cls(sources, Sequences.pad([row.target for row in rows]), known + oovs)
+        return cls(sources, Sequences.pad([row.target for row in rows]), vocab_size + oovs)
 
 
 @dataclass(frozen=True)
-class Places:
+class CachePositions:
     """The token positions of the cached outputs, concatenated, each output after a start token."""
 
     ids: Tensor  # (B, S), padded with 0
     ranks: Tensor  # (B, S), the retrieval rank of the output at each position, from 0
 
     @classmethod
-    def pad(cls, rows: Sequence[EncodedEdit]) -> "Places":
+    def pad(cls, rows: Sequence[EncodedEdit]) -> "CachePositions":
         """Return the token positions of the cached outputs of edit examples."""
         ids = [[i for output in row.cached for i in (BOS_ID, *output)] for row in rows]
         ranks = [
@@ -72,6 +72,6 @@ class Places:
         ]
         return cls(Sequences.pad(ids).ids, Sequences.pad(ranks).ids)
 
-    def to(self, device: torch.device) -> "Places":
+    def to(self, device: torch.device) -> "CachePositions":
         """Copy the tensors to `device`."""
-        return Places(self.ids.to(device), self.ranks.to(device))
+        return CachePositions(self.ids.to(device), self.ranks.to(device))

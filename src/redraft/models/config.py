@@ -23,9 +23,7 @@ class EditNetworkConfig:
 
     architecture: str = "transformer"
     copying: str = "pointer"
-    slots: Annotated[int, Range(1, 100_000)] = 40
     word_width: Annotated[int, WIDTH] = 128
-    slot_width: Annotated[int, WIDTH] = 32
     width: Annotated[int, WIDTH] = 128
     encoder_layers: Annotated[int, LAYERS] = 2
     decoder_layers: Annotated[int, LAYERS] = 3

@@ -73,15 +73,15 @@ class PositionalCopying(Copying):
 class PointerCopying(Copying):
     """A pointer network: the logit is the match of the decoder state and the memory state."""
 
-    def __init__(self, slots: int, width: int, memory_width: int, *, known: int) -> None:
+    def __init__(self, slots: int, width: int, memory_width: int, *, vocab_size: int) -> None:
         super().__init__(slots)
-        self.known = known
+        self.vocab_size = vocab_size
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(memory_width, width, bias=False)
 
     def slots_of(self, ids: Tensor, sources: Sources) -> Tensor:  # noqa: ARG002
-        """Return the slot of each OOV, modulo the number of slots; known words have none."""
-        return torch.where(ids < self.known, 0, (ids - self.known) % self.slots + 1)
+        """Return the slot of each OOV, modulo the number of slots; 0 for words."""
+        return torch.where(ids < self.vocab_size, 0, (ids - self.vocab_size) % self.slots + 1)
 
     def prepare(self, memory: Memory) -> Tensor:
         """Return the keys of all positions."""

@@ -27,7 +27,7 @@ class DecoderState:
     masks: tuple[Tensor, ...]  # each (M, S)
     summary: Tensor  # (M, D)
     beam_index: BeamIndex
-    kept: tuple[Tensor, ...] = ()  # recurrent states, or cached keys and values, of each row
+    cache: tuple[Tensor, ...] = ()  # recurrent states, or keys and values, of each row
 
     @classmethod
     def of(
@@ -42,9 +42,9 @@ class DecoderState:
 
         The second value is the index of the memories that remain, or None if all do.
         """
-        kept = tuple(tensor.index_select(0, rows) for tensor in self.kept)
+        cache = tuple(tensor.index_select(0, rows) for tensor in self.cache)
         beam_index, used = self.beam_index.reorder(rows)
-        state = replace(self, beam_index=beam_index, kept=kept)
+        state = replace(self, beam_index=beam_index, cache=cache)
         if used is None:
             return state, None
         attended = tuple(memory.reorder(used) for memory in self.attended)
@@ -112,7 +112,7 @@ class LSTMDecoder(Decoder):
         """Run the LSTM over all tokens, then attend from all of them at once."""
         beam_index = state.beam_index
         code = state.summary[beam_index.owners]
-        top, kept = self.lstm(self.read(embedded), code, state=state.kept, generator=generator)
+        top, cache = self.lstm(self.read(embedded), code, state=state.cache, generator=generator)
         queries = beam_index.fold(top)
         contexts = [
             beam_index.expand(attention(queries, attended, mask[:, None, None]))
@@ -122,7 +122,7 @@ class LSTMDecoder(Decoder):
         ]
         states = torch.tanh(self.combine(torch.cat([top, *contexts], 2)))
         states = dropout(states, self.dropout_rate, generator=generator)
-        return states, replace(state, kept=kept)
+        return states, replace(state, cache=cache)
 
 
 class TransformerDecoder(Decoder):
@@ -173,12 +173,12 @@ class TransformerDecoder(Decoder):
     ) -> tuple[Tensor, DecoderState]:
         """Decode the tokens and append their keys and values to the cache."""
         states = dropout(self.read(embedded), self.dropout_rate, generator=generator)
-        kept: list[Tensor] = []
+        cache: list[Tensor] = []
         segments = len(state.masks)
         for i, layer in enumerate(self.layers):
             attended = state.attended[i * segments : (i + 1) * segments]
             memory = list(zip(attended, state.masks, strict=True))
-            prefix = Attended(*state.kept[2 * i : 2 * i + 2]) if state.kept else None
+            prefix = Attended(*state.cache[2 * i : 2 * i + 2]) if state.cache else None
             states, prefix = layer(states, prefix, memory, state.beam_index, generator=generator)
-            kept += [prefix.keys, prefix.values]
-        return self.norm(states), replace(state, kept=tuple(kept))
+            cache += [prefix.keys, prefix.values]
+        return self.norm(states), replace(state, cache=tuple(cache))

@@ -26,8 +26,8 @@ from redraft.text.vocabulary import UNK_ID
 class EditSizes:
     """Sizes that depend on the data."""
 
-    known: int  # vocabulary size
-    written: int  # output vocabulary size: the first ids can be generated
+    vocab_size: int
+    output_vocab_size: int  # the first ids can be generated
     fields: int  # fields of x
     copyable: tuple[bool, ...]  # per source; the fields of x come first, y' last
 
@@ -39,7 +39,7 @@ class EditState:
     sources: Sources  # per row
     prepared: Tensor  # per memory, from `Copying.prepare`
     decoder: DecoderState
-    width: int  # extended vocabulary size: known words and the OOVs of the sources
+    width: int  # extended vocabulary size: the vocabulary and the OOVs of the sources
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,15 @@ class EditNetwork(nn.Module):
         self.sizes = sizes
         self.config = config
         self.copyable = [allowed and config.copying != "none" for allowed in sizes.copyable]
-        embedded_width = config.word_width + config.slot_width
+        slot_width = SLOT_WIDTHS[config.copying]
+        embedded_width = config.word_width + slot_width
         self.encoder, self.decoder = ARCHITECTURES[config.architecture](
             sizes, embedded_width, config
         )
         self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
-        self.words = nn.Embedding(sizes.known, config.word_width, padding_idx=0)
-        self.slots = nn.Embedding(self.copying.slots + 1, config.slot_width, padding_idx=0)
-        self.write = nn.Linear(self.decoder.width, sizes.written)
+        self.words = nn.Embedding(sizes.vocab_size, config.word_width, padding_idx=0)
+        self.slots = nn.Embedding(self.copying.slots + 1, slot_width, padding_idx=0)
+        self.write = nn.Linear(self.decoder.width, sizes.output_vocab_size)
 
     @property
     def device(self) -> torch.device:
@@ -87,7 +88,7 @@ class EditNetwork(nn.Module):
 
     def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
         """Embed each token as [word ; slot]; OOVs differ only in the slot: (B, T, E)."""
-        word_ids = torch.where(ids < self.sizes.known, ids, UNK_ID)
+        word_ids = torch.where(ids < self.sizes.vocab_size, ids, UNK_ID)
         rate = self.config.word_dropout
         word_ids = drop_tokens(word_ids, rate, unknown=UNK_ID, generator=generator)
         slots = self.copying.slots_of(ids, sources)
@@ -107,7 +108,7 @@ class EditNetwork(nn.Module):
     def scores(self, states: Tensor, state: EditState) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of the next token after `states` (B, T, D).
 
-        These are of generating each word (B, T, V) and of copying each position (B, T, S).
+        Returns those of generating each word (B, T, V) and of copying each position (B, T, S).
         """
         written, copied = self.write(states), self._copied(states, state)
         total = torch.logaddexp(written.logsumexp(2), copied.logsumexp(2))[:, :, None]
@@ -174,7 +175,7 @@ class EditNetwork(nn.Module):
         start = self.encode(batch, generator=generator)
         states, _ = self.read(start, batch.target.ids[:, :-1], generator=generator)
         expected = batch.target.ids[:, 1:]
-        words = expected.clamp(max=self.sizes.written - 1)
+        words = expected.clamp(max=self.sizes.output_vocab_size - 1)
         words = torch.stack([words, torch.full_like(words, UNK_ID)], 2)
         written, total = selected_logits(self.write, states, words)
         copied = self._copied(states, start)
@@ -182,7 +183,7 @@ class EditNetwork(nn.Module):
         written, copied = written - total, copied - total
         yields = (expected[:, :, None] == start.sources.ids[:, None]) & (copied > NEVER / 2)
         return _Probs(
-            torch.where(expected < self.sizes.written, written[:, :, 0], NEVER),
+            torch.where(expected < self.sizes.output_vocab_size, written[:, :, 0], NEVER),
             copied.masked_fill(~yields, NEVER),
             start.sources.source_ids,
             written[:, :, 1],
@@ -236,7 +237,7 @@ def _positional(
     copyable: list[bool], _: int, sizes: EditSizes, config: EditNetworkConfig
 ) -> Copying:
     limits = [
-        0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else config.slots
+        0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else OUTPUT_SLOTS
         for source_id, allowed in enumerate(copyable)
     ]
     return PositionalCopying(limits, config.width) if sum(limits) else NoCopying()
@@ -245,11 +246,17 @@ def _positional(
 def _pointer(
     _: list[bool], memory_width: int, sizes: EditSizes, config: EditNetworkConfig
 ) -> Copying:
-    return PointerCopying(config.slots, config.width, memory_width, known=sizes.known)
+    return PointerCopying(OOV_SLOTS, config.width, memory_width, vocab_size=sizes.vocab_size)
 
 
-FIELD_SLOTS = 100
-"""Positional copy tokens per field of x; y' has `slots` of them."""
+OOV_SLOTS = 40
+"""OOVs of an example that pointer copying tells apart; further ones share these slots."""
+
+FIELD_SLOTS, OUTPUT_SLOTS = 100, 300
+"""Positional copy tokens per field of x and of y', as in the paper."""
+
+SLOT_WIDTHS = {"pointer": 32, "positional": 100, "none": 32}
+"""Sizes of the slot embeddings; of positional copying, as in the paper."""
 
 Architecture = Callable[[EditSizes, int, EditNetworkConfig], tuple[Encoder, Decoder]]
 """Builds an encoder and a decoder from sizes, the size of a token embedding and settings."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from redraft.models.batch import Places
+from redraft.models.batch import CachePositions
 from redraft.text.vocabulary import BOS_ID, UNK_ID
 
 LONGEST = 16
@@ -71,11 +71,11 @@ class CachePrediction:
 class NoCache(nn.Module):
     """The null cache: leaves the editor's distribution unchanged."""
 
-    def begin(self, places: Places) -> CacheState:
+    def begin(self, positions: CachePositions) -> CacheState:
         """Return the state before the first token."""
-        kinds = torch.bucketize(places.ranks, places.ranks.new_tensor(RANKS), right=True)
+        kinds = torch.bucketize(positions.ranks, positions.ranks.new_tensor(RANKS), right=True)
         kinds = kinds.to(torch.int8)
-        return CacheState(places.ids.int(), kinds, torch.zeros_like(kinds))
+        return CacheState(positions.ids.int(), kinds, torch.zeros_like(kinds))
 
     def read(self, state: CacheState, tokens: Tensor) -> CacheState:  # noqa: ARG002
         """Return the state after `tokens` (R, T)."""

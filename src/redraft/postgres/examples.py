@@ -85,9 +85,9 @@ class PostgresExamples(Examples):
     def replaced(self, rows: Sequence[int], added: Sequence[Example]) -> "PostgresExamples":
         """Return the examples without `rows` and with `added` appended, as pending changes."""
         removed = set(rows)
-        kept = [example for row, example in enumerate(self._examples) if row not in removed]
+        remaining = [example for row, example in enumerate(self._examples) if row not in removed]
         ids = np.delete(self.ids, [row for row in rows if row < len(self.ids)])
-        return PostgresExamples(self.store, self.version, self.base, ids, [*kept, *added])
+        return PostgresExamples(self.store, self.version, self.base, ids, [*remaining, *added])
 
     def allowed(self, where: Values, without: Values) -> NDArray[np.bool_]:
         """Return a mask of the rows that a filter selects: stored ones by SQL, added ones here."""
@@ -207,10 +207,10 @@ class PostgresIndex(Index):
             rows = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
             # other processes may have added to the store since
             mask = self.ids[rows] == ids
-            kept = np.flatnonzero(mask if allowed is None else mask & allowed[rows])[:wanted]
-            neighbours.rows[query, : len(kept)] = rows[kept]
-            neighbours.distances[query, : len(kept)] = distances[kept]
-            is_full[i] = len(kept) == wanted
+            chosen = np.flatnonzero(mask if allowed is None else mask & allowed[rows])[:wanted]
+            neighbours.rows[query, : len(chosen)] = rows[chosen]
+            neighbours.distances[query, : len(chosen)] = distances[chosen]
+            is_full[i] = len(chosen) == wanted
         return is_full
 
     def add(self, vectors: Vectors) -> "PostgresIndex":

@@ -87,15 +87,15 @@ class PostgresStore:
         """The number of changes so far."""
         return int(self._session.run(self._sql.version))
 
-    def read(self, known: Mapping[int, Example]) -> Content:
-        """Read all ids in order, and the examples that are not in `known`, in one snapshot."""
+    def read(self, cached: Mapping[int, Example]) -> Content:
+        """Read all ids in order, and the examples that are not in `cached`, in one snapshot."""
 
         def read(connection: Any) -> Content:
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 version = self._sql.version(connection)
                 ids = self._sql.ids(connection)
-                new = [i for i in ids.tolist() if i not in known] if known else None
+                new = [i for i in ids.tolist() if i not in cached] if cached else None
                 rows = self._sql.examples(connection, new)
                 return Content(version, ids, {i: Example.from_json(row) for i, row in rows})
 

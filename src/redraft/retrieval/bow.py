@@ -17,15 +17,12 @@ from redraft.storage.checks import (
     check_values,
     damaged,
     read_array,
-    read_tensors,
 )
 from redraft.storage.disk import chunks
 from redraft.text.vocabulary import Vocabulary
 from redraft.types import Example
 
 _ARRAYS = {"data": np.float32, "indices": np.int32, "indptr": np.int32}
-_VECTORS_OF_0_6 = "vectors.safetensors"
-"""The file of a model that 0.6 saved; reading it needs the extra `neural`."""
 
 
 class BowRetriever(WordRetriever):
@@ -80,10 +77,6 @@ class BowRetriever(WordRetriever):
 
 def _load_arrays(artifact: Artifact) -> tuple[dict[str, Path], list[Array]]:
     """Return the files of a saved matrix and its arrays, in the order of `_ARRAYS`."""
-    if _VECTORS_OF_0_6 in artifact.files:
-        path = artifact.path(_VECTORS_OF_0_6)
-        arrays = read_tensors(path, {name: (dtype, (None,)) for name, dtype in _ARRAYS.items()})
-        return dict.fromkeys(_ARRAYS, path), [arrays[name] for name in _ARRAYS]
     paths = {name: artifact.path(f"{name}.csr.npy") for name in _ARRAYS}
     return paths, [
         np.array(read_array(paths[name], dtype, (None,))) for name, dtype in _ARRAYS.items()
@@ -101,9 +94,9 @@ def unit_vectors(bags: Sequence[Sequence[str]], vocabulary: Vocabulary) -> spars
     for bag in bags:
         counts = Counter(bag)
         norm = sum(count * count for count in counts.values()) ** 0.5
-        known = [(word, count) for word, count in counts.items() if word in vocabulary]
-        columns += vocabulary.encode(word for word, _ in known)
-        values += [count / norm for _, count in known]
+        in_vocabulary = [(word, count) for word, count in counts.items() if word in vocabulary]
+        columns += vocabulary.encode(word for word, _ in in_vocabulary)
+        values += [count / norm for _, count in in_vocabulary]
         starts.append(len(columns))
     arrays = (np.array(values, np.float32), np.array(columns, np.int32), np.array(starts, np.int32))
     return sparse.csr_array(arrays, shape=(len(bags), len(vocabulary)))

@@ -50,14 +50,14 @@ class DenseEncoder:
         """The kappa of training."""
         return self.network.config.concentration
 
-    def numbers(self, x: Input) -> list[list[int]]:
+    def token_ids(self, x: Input) -> list[list[int]]:
         """Return the token ids of each field of an input."""
-        return [self.encoding.numbers(x.get(f, ""), longest=LONGEST_FIELD) for f in self.fields]
+        return [self.encoding.encode(x.get(f, ""), longest=LONGEST_FIELD) for f in self.fields]
 
     @torch.inference_mode()
     def encode(self, inputs: Sequence[Input], *, batch_size: int = 64) -> Vectors:
         """Return mu(x) of each input, without noise: (B, D)."""
-        token_ids = [self.numbers(x) for x in inputs]
+        token_ids = [self.token_ids(x) for x in inputs]
         device = self.network.embedding.weight.device
         vectors = np.empty((len(inputs), self.network.config.embedding_dim), np.float32)
         # inputs of similar length share a batch, which saves padding

@@ -22,8 +22,8 @@ from redraft.persistence import locked, refreshed
 from redraft.predictor import PredictOptions, Predictor, confidence_threshold
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.server import schema, serialize
-from redraft.storage.artifact import manifest_bytes
 from redraft.storage.examples import Examples, examples_of
+from redraft.storage.manifest import manifest_bytes
 from redraft.types import Example, Input, Prototype, as_input
 
 LOCK_TIMEOUT = 10.0
@@ -138,7 +138,9 @@ class ServedModel:
             state = self._state
             inputs = [self._input(x, state, i) for i, x in enumerate(request.inputs)]
             results = state.model.retriever.retrieve(inputs, request.k, where=request.where)
-        return [[serialize.prototype(each) for each in prototypes] for prototypes in results]
+        return [
+            [serialize.prototype(prototype) for prototype in prototypes] for prototypes in results
+        ]
 
     def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
         """Return the completions, best first."""

@@ -1,6 +1,6 @@
 """Checks of saved files: types, shapes and ranges, before any other code sees the values.
 
-A model may come from anywhere, and its manifest only says that it arrived as it was sent. Knows
+A model may come from anyone; its manifest only shows that its files arrived unchanged. Knows
 files, JSON and arrays; does not know what they mean to a model.
 """
 
@@ -38,7 +38,7 @@ _DTYPES = {"F32": np.float32, "I32": np.int32, "I64": np.int64, "U8": np.uint8}
 
 
 def damaged(path: Path, what: str) -> ModelError:
-    """Return the error for a file that does not hold what it should."""
+    """Return the error for a file with invalid contents."""
     return ModelError(f"{path}: damaged ({what}); copy or fit the model again")
 
 
@@ -46,7 +46,7 @@ def damaged(path: Path, what: str) -> ModelError:
 def reading(path: Path) -> Iterator[None]:
     """Turn any error of the block into a ModelError that names the path in one line.
 
-    Errors that name a file already, and those about stores and packages, pass as they are.
+    Errors that name a file already, and those about stores and packages, pass unchanged.
     """
     try:
         yield

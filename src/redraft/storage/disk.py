@@ -179,12 +179,12 @@ class DiskExamples(Examples):
 
     def replaced(self, rows: Sequence[int] | Rows, added: Sequence[Example]) -> Sequence[Example]:
         """Return the examples without `rows` and with `added` appended."""
-        kept = self.take(np.delete(np.arange(len(self)), np.asarray(rows, np.int64)))
+        remaining = self.take(np.delete(np.arange(len(self)), np.asarray(rows, np.int64)))
         if not added:
-            return kept
-        if fits_in_memory(len(kept) + len(added)):
-            return [*kept, *added]
-        return spool_examples([kept, added], scratch(self.folder))
+            return remaining
+        if fits_in_memory(len(remaining) + len(added)):
+            return [*remaining, *added]
+        return spool_examples([remaining, added], scratch(self.folder))
 
     def after(self, first: list[Example]) -> Sequence[Example]:
         """Return `first` and these examples after them, in a new file."""
@@ -315,9 +315,6 @@ def _drain(examples: list[Example]) -> Iterator[Example]:
 def take(examples: Sequence[Example], rows: Sequence[int] | Rows) -> Sequence[Example]:
     """Return the examples of `rows`: a list, or a sequence on disk if they are many."""
     return examples_of(examples).take(rows)
-
-
-pick = take  # old name
 
 
 def draw_rows(count: int, most: int, *, seed: int) -> list[int]:

@@ -134,8 +134,8 @@ class InMemoryExamples(Examples):
     def replaced(self, rows: Sequence[int], added: Sequence[Example]) -> Sequence[Example]:
         """Return the examples without `rows` and with `added` appended."""
         removed = set(rows)
-        kept = [example for row, example in enumerate(self._examples) if row not in removed]
-        return examples_of(added).after(kept)
+        remaining = [example for row, example in enumerate(self._examples) if row not in removed]
+        return examples_of(added).after(remaining)
 
 
 def examples_of(examples: Sequence[Example]) -> Examples:

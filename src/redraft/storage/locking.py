@@ -32,7 +32,7 @@ TIMEOUT = 60.0
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.02
-_SILENT_SECONDS = 1.0  # most writers are done before a message could be read
+_SILENT_SECONDS = 1.0  # most writers finish before a user could read a message
 _MAX_HOLDER_BYTES = 4_096
 _YOUNG_SECONDS = 10.0
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
@@ -58,7 +58,7 @@ def exclusive(folder: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
         yield
     finally:
         folders.discard(key)
-        # deleted while still locked: whoever opened this file meanwhile will see that it is gone
+        # deleted while locked: a process that has it open will see that it is gone
         with contextlib.suppress(OSError):
             (folder / LOCK).unlink()
         os.close(descriptor)
@@ -101,7 +101,7 @@ def _try_lock(folder: Path) -> int | None:
         if not _lock(descriptor, folder) or not _is_same_file(path, descriptor):
             os.close(descriptor)
             return None
-        with contextlib.suppress(OSError):  # on a full disk the holder has no name
+        with contextlib.suppress(OSError):  # on a full disk the holder stays unnamed
             os.ftruncate(descriptor, 0)
             os.write(descriptor, json.dumps(_description()).encode())
     except BaseException:
@@ -118,7 +118,7 @@ def _open(path: Path) -> int:
     except PermissionError:
         if not path.exists():
             raise
-        # the file of another user, perhaps of one whose process died, can be locked all the same
+        # a file of another user, whose process may have died, can be locked too
         return os.open(path, os.O_RDONLY | flags)
 
 
@@ -170,7 +170,7 @@ def _holder(folder: Path) -> str:
 
 
 class DirectoryOwner:
-    """Ownership of a temporary directory, which ends with the process whatever ends it.
+    """Ownership of a temporary directory, which ends with the process, however it ends.
 
     The owner keeps the directory itself locked. On any machine that shares the file system,
     `is_abandoned` returns whether the owner of a directory has died.
@@ -195,7 +195,7 @@ def is_abandoned(folder: Path) -> bool:
     if fcntl is None:
         return False
     try:
-        # a new directory is owned a moment after it was made
+        # a directory is created before it is locked
         if time.time() - folder.stat().st_mtime < _YOUNG_SECONDS:
             return False
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""Folders that a command writes results into: never one that holds something else.
+"""Folders that a command writes results into: never a folder with other contents.
 
 A folder is ours if it is missing or empty, or if its marker file says that the same kind of
 command wrote it before. Model directories have their manifest for that (`artifact`), bulk jobs
@@ -30,7 +30,7 @@ def ensure_ours(folder: Path, kind: str, *, inputs: Collection[str] = ()) -> Non
 
 
 def claim(folder: Path, kind: str, *, inputs: Collection[str] = ()) -> None:
-    """Create `folder` if need be and mark it as written by this `kind` of command."""
+    """Create `folder` if it is missing, and mark it as written by this `kind` of command."""
     ensure_ours(folder, kind, inputs=inputs)
     folder.mkdir(parents=True, exist_ok=True)
     marker = {"kind": kind, "redraft": __version__}

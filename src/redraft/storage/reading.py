@@ -1,10 +1,10 @@
-"""Read small files in full, and refuse those that do not end: devices, pipes, mistaken paths."""
+"""Read small files in full, and refuse endless ones, such as devices and pipes."""
 
 from pathlib import Path
 
 
 class TooLargeError(ValueError):
-    """A file that holds more bytes than its reader takes."""
+    """A file that is larger than its reader accepts."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"larger than {most:,} bytes")
@@ -13,7 +13,7 @@ class TooLargeError(ValueError):
 def read_at_most(path: Path, most: int) -> bytes:
     """Return the bytes of the file at `path`; raise TooLargeError if it has more than `most`.
 
-    At most one byte more than that is read, so `/dev/zero` costs no more than a large file. The
+    At most one byte more than that is read, so that even `/dev/zero` is safe to read. The
     size that the file system gives is not trusted: it is 0 for devices and pipes.
     """
     with path.open("rb") as stream:

@@ -19,6 +19,9 @@ from redraft.text.vocabulary import BOS_ID, EOS_ID, UNK_ID, Vocabulary
 from redraft.text.vocabulary_builder import DocumentFrequencies
 from redraft.types import Example, Input
 
+MIN_COUNT = 2
+"""Examples below which a word is out of vocabulary."""
+
 MAX_INPUT_VOCAB = 20_000
 """The maximum number of words that come from inputs."""
 
@@ -30,9 +33,8 @@ MAX_SOURCES = 4_096
 
 @dataclass(frozen=True)
 class EditEncoderConfig:
-    """Which words are in the vocabulary, and which sequences the network reads."""
+    """The size of the output vocabulary, and the sequences that the network reads."""
 
-    min_count: Annotated[int, WORDS] = 2
     max_output_vocab: Annotated[int, WORDS] = 10_000
     prototypes: Annotated[int, Range(0, MIXED.high)] = 1  # read together; 0 is plain seq2seq
     reads_prototype_input: bool = False  # x' as well as y'
@@ -67,28 +69,33 @@ class EncodedEdit:
 class EditEncoder:
     """Encodes edit examples as ids.
 
-    The first `written` words of the vocabulary are the output vocabulary, which can be generated;
-    the others occur in inputs only and can be read and copied.
+    The first `output_vocab_size` words of the vocabulary can be generated; the others occur in
+    inputs only and can be read and copied.
     """
 
     def __init__(
         self,
         vocabulary: Vocabulary,
-        written: int,
+        output_vocab_size: int,
         fields: Sequence[str],
         config: EditEncoderConfig,
     ) -> None:
         self.vocabulary = vocabulary
-        self.written = written
+        self.output_vocab_size = output_vocab_size
         self.fields = list(fields)
         self.config = config
         self._tokenizer = Tokenizer()
 
     @classmethod
     def learn(
-        cls, examples: Sequence[Example], config: EditEncoderConfig, *, project: str = ""
+        cls,
+        examples: Sequence[Example],
+        config: EditEncoderConfig,
+        *,
+        project: str = "",
+        min_count: int = MIN_COUNT,
     ) -> "EditEncoder":
-        """Build the vocabulary of the words that several examples share.
+        """Build the vocabulary of the words that `min_count` examples share.
 
         `project` is the meta key of the project. With several projects a word must occur in two:
         a word of one project is OOV in the next, so training has to learn to copy it.
@@ -97,11 +104,11 @@ class EditEncoder:
         outputs, inputs = DocumentFrequencies(), DocumentFrequencies()
         for example in examples:
             tokens, name = encoding.tokenize(example), example.meta.get(project)
-            # counted apart: a name in both x and y of one example is still used by one only
+            # counted separately: a name in x and y of one example occurs in one example only
             outputs.count(set(tokens.output), name)
             inputs.count({token for field in tokens.fields for token in field}, name)
-        output_words = outputs.frequent(config.min_count, config.max_output_vocab)
-        input_words = inputs.frequent(config.min_count, MAX_INPUT_VOCAB)
+        output_words = outputs.frequent(min_count, config.max_output_vocab)
+        input_words = inputs.frequent(min_count, MAX_INPUT_VOCAB)
         only_read = {w: count for w, count in input_words.items() if w not in output_words}
         vocabulary = Vocabulary.of(output_words | only_read)
         return cls(vocabulary, len(vocabulary) - len(only_read), list(examples[0].x), config)
@@ -148,7 +155,7 @@ class EditEncoder:
         """Tokenize an output without loss."""
         return self._tokenizer.tokenize(y)
 
-    def number(
+    def encode(
         self,
         x: Sequence[Sequence[str]],
         groups: Sequence[Sequence[Tokens]],
@@ -198,7 +205,7 @@ class EditEncoder:
         """Write the vocabulary and the settings to `folder`."""
         self.vocabulary.save(folder / "vocabulary.txt")
         described = {
-            "written": self.written,
+            "output_vocab_size": self.output_vocab_size,
             "fields": self.fields,
             "config": asdict(self.config),
         }
@@ -214,12 +221,16 @@ class EditEncoder:
         )
         fields = names(described, "fields", values.get("fields"))
         words = Vocabulary.load(vocabulary)
-        written = whole(
-            described, "written", values.get("written"), least=EOS_ID + 1, most=len(words)
+        output_vocab_size = whole(
+            described,
+            "output_vocab_size",
+            values.get("output_vocab_size"),
+            least=EOS_ID + 1,
+            most=len(words),
         )
         source_ids = len(fields) * (1 + config.prototypes)
         whole(described, "the number of sources", source_ids, least=1, most=MAX_SOURCES)
-        return cls(words, written, fields, config)
+        return cls(words, output_vocab_size, fields, config)
 
 
 def _target(output: Sequence[str], ids: "_ExtendedIds") -> list[int]:
@@ -253,4 +264,4 @@ class _ExtendedIds:
             return self.oovs[token]
         if token in self.hidden:
             return UNK_ID
-        return self.vocabulary.number(token)
+        return self.vocabulary.id_of(token)

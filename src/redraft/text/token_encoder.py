@@ -52,7 +52,7 @@ class TokenEncoder:
         pieces = [p for p in learn_pieces(counts, config.pieces) if p not in vocabulary]
         return cls(Vocabulary.of({**vocabulary, **dict.fromkeys(pieces, 0)}))
 
-    def numbers(self, text: str, *, longest: int) -> list[int]:
+    def encode(self, text: str, *, longest: int) -> list[int]:
         """Encode a text as at most `longest` ids of words and subwords, and the end token."""
         ids: list[int] = []
         for token in tokens_of(text):

@@ -58,7 +58,7 @@ class Vocabulary:
         """The tokens and their ids, sorted by spelling."""
         return sorted((token, i) for i, token in enumerate(self.tokens))
 
-    def number(self, token: str) -> int:
+    def id_of(self, token: str) -> int:
         """Return the id of a token, or the id of `UNKNOWN` if it is OOV."""
         return self._ids.get(token, self._ids[UNKNOWN])
 

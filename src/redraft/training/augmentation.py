@@ -13,21 +13,26 @@ from redraft.text.tokenizer import is_word
 RARE, RARE_SHARE = 10, 0.15
 """A word in at most this many examples, or this share, is more likely a name than a keyword."""
 
+SWAPPED_EXAMPLES = 0.5
+"""Share of examples whose numbers are swapped."""
+
+MASKED_WORDS = 0.2
+"""Share of the rare words of an example that are masked."""
+
 _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class AugmentationConfig:
-    """Probabilities of each augmentation.
+    """The augmentations of training examples.
 
-    `identity`, per example: use the example as its own prototype, as in the paper.
-    `swap_numbers`, per example: replace the numbers that input and output share, in both.
-    `mask_rare_words`, per rare word that both share: treat it as OOV, so that it must be copied.
+    A share `identity` of the examples become their own prototype, as in the paper. With
+    `shared_words`, some of the numbers that input and output share are replaced in both, and some
+    of the rare words are treated as OOV, so that they must be copied.
     """
 
     identity: Annotated[float, SHARE] = 0.1
-    swap_numbers: Annotated[float, SHARE] = 0.5
-    mask_rare_words: Annotated[float, SHARE] = 0.2
+    shared_words: bool = True
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -53,7 +58,7 @@ def swap_numbers(example: Tokens, pool: Sequence[str], rng: random.Random) -> To
     free = [number for number in pool if number not in others]
     if len(free) < len(shared):
         return example
-    # Distinct numbers stay distinct, also from those that are not replaced.
+    # Distinct numbers stay distinct, and distinct from numbers that are not replaced.
     replacements = dict(zip(shared, rng.sample(free, len(shared)), strict=True))
     fields = [_replace(field, replacements) for field in example.fields]
     return Tokens(fields, _replace(example.output, replacements))

@@ -1,19 +1,20 @@
-"""Choose the number of steps that fit a time budget, by timing a few batches first."""
+"""Plan a run: its steps and evaluations, reduced to a time budget by timing a few batches first."""
 
 import json
 import math
 import time
-from dataclasses import replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
-
 if TYPE_CHECKING:
-    from redraft.training.schedule import TrainingConfig
+    from redraft.training.schedule import RunOptions, TrainingConfig
     from redraft.training.trainer import Task
+
+EVALUATIONS = 8
+"""Evaluations on dev per run; the best of these checkpoints is kept."""
 
 _TIMED_STEPS = 12
 _EVALUATION_SHARE = 0.3
@@ -24,57 +25,68 @@ _UPDATE_FACTOR = 1.1
 """Cost of a step with the weight update, which is not timed, relative to one without."""
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The number of steps of a run, and of evaluations during it."""
+
+    steps: int
+    evaluations: int
+
+    @property
+    def evaluate_every(self) -> int:
+        """The number of steps between evaluations."""
+        return math.ceil(self.steps / self.evaluations)
+
+
 def within_budget(
-    task: "Task", config: "TrainingConfig", plan: Path, *, workers: ProcessGroup = SINGLE_PROCESS
-) -> "TrainingConfig":
-    """Return `config` with at most as many steps as fit its budget.
+    task: "Task", config: "TrainingConfig", options: "RunOptions", *, path: Path
+) -> Plan:
+    """Return a plan of at most `config.steps` steps that fits the budget of `options`.
 
-    The result is written to `plan`, and a run that is resumed reads it from there.
+    It is written to `path`, and a run that is resumed reads it from there.
     """
-    if not config.budget:
-        return config
-    settings = workers.broadcast(lambda: _read(plan))
-    if settings is None:
+    if not options.budget:
+        return Plan(config.steps, EVALUATIONS)
+    workers = options.workers
+    plan = workers.broadcast(lambda: _read(path))
+    if plan is None:
         # All workers step at once, as in training.
-        step, evaluation = _measure_seconds(task, config, workers)
-        settings = workers.broadcast(lambda: _write_plan(plan, config, step, evaluation))
-    return replace(config, **settings)
+        step, evaluation = _measure_seconds(task, config, options)
+        plan = workers.broadcast(
+            lambda: _write(path, _plan(config.steps, options.budget, step, evaluation))
+        )
+    return Plan(**plan)
 
 
-def _read(plan: Path) -> dict[str, Any] | None:
-    if not plan.exists():
+def _plan(steps: int, budget: float, step: float, evaluation: float) -> Plan:
+    """Return the plan for at most `steps` steps, given the seconds of one and of an evaluation."""
+    time_left = (1 - _RESERVED) * budget
+    affordable = int(_EVALUATION_SHARE * time_left / max(evaluation, 1e-9))
+    evaluations = max(1, min(EVALUATIONS, affordable))
+    in_time = int((time_left - evaluations * evaluation) / step)
+    return Plan(max(1, min(steps, in_time)), evaluations)
+
+
+def _read(path: Path) -> dict[str, int] | None:
+    if not path.exists():
         return None
-    settings: dict[str, Any] = json.loads(plan.read_text(encoding="utf-8"))
-    return settings
+    plan: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))
+    return plan
 
 
-def _write_plan(
-    plan: Path, config: "TrainingConfig", step: float, evaluation: float
-) -> dict[str, Any]:
-    """Choose settings by the seconds of a step and of an evaluation, and write them to `plan`."""
-    time_left = (1 - _RESERVED) * config.budget
-    configured = math.ceil(config.steps / config.evaluate_every)
-    evaluations = max(
-        1, min(configured, int(_EVALUATION_SHARE * time_left / max(evaluation, 1e-9)))
-    )
-    steps = int((time_left - evaluations * evaluation) / step)
-    steps = max(1, min(config.steps, steps))
-    settings: dict[str, Any] = {
-        "steps": steps,
-        "warmup_steps": math.ceil(config.warmup_steps * steps / config.steps),
-        "evaluate_every": math.ceil(steps / evaluations),
-    }
-    plan.parent.mkdir(parents=True, exist_ok=True)
-    plan.write_text(json.dumps(settings), encoding="utf-8")
-    return settings
+def _write(path: Path, plan: Plan) -> dict[str, int]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(plan)), encoding="utf-8")
+    return asdict(plan)
 
 
 def _measure_seconds(
-    task: "Task", config: "TrainingConfig", workers: ProcessGroup
+    task: "Task", config: "TrainingConfig", options: "RunOptions"
 ) -> tuple[float, float]:
     """Return the mean seconds of a step and those of an evaluation; changes no weights."""
-    batches = task.batches(config.batch_size, seed=config.seed)[:_TIMED_STEPS]
-    generator = torch.Generator(next(task.network.parameters()).device).manual_seed(config.seed)
+    workers, device = options.workers, next(task.network.parameters()).device
+    batches = task.batches(config.batch_size, seed=options.seed)[:_TIMED_STEPS]
+    generator = torch.Generator(device).manual_seed(options.seed)
     started = time.monotonic()
     for rows in batches:
         result = task.step(workers.shard(rows) or rows[:1], generator=generator)

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from redraft.errors import ModelError
-from redraft.storage.artifact import Artifact, open_artifact, write_artifact
+from redraft.storage.artifact import Artifact, open_artifact
+from redraft.storage.artifact_writer import write_artifact
 from redraft.storage.disk import identities
 from redraft.training.ema import Weights
 from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup

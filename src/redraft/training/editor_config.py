@@ -18,21 +18,22 @@ from redraft.training.augmentation import AugmentationConfig
 from redraft.training.schedule import TrainingConfig
 from redraft.types import Example
 
+PROJECT = "package"
+"""The key of meta that names the project of an example."""
+
 
 @dataclass(frozen=True)
 class PrototypesConfig:
     """Sampling of training prototypes.
 
-    With `vmf_noise` a learned retriever adds its noise to queries and examples; otherwise n
-    prototypes are drawn from the n + `sample_from_top` - 1 nearest. If the meta of the examples
-    names their `project`, prototypes come from an index of that project, and for a share
-    `cross_project` of the examples from other projects. A share `prototype_dropout` gets none,
-    which trains the editor to write as well as to copy.
+    A learned retriever adds its noise to queries and examples; with others, n prototypes are drawn
+    from the n + `sample_from_top` - 1 nearest. For examples of several projects, prototypes come
+    from an index of the example's project, and for a share `cross_project` of the examples from
+    other projects. A share `prototype_dropout` gets none, which trains the editor to write as well
+    as to copy.
     """
 
-    vmf_noise: bool = True
     sample_from_top: Annotated[int, Range(1, 1_000)] = 3
-    project: str = "package"
     cross_project: Annotated[float, SHARE] = 0.1
     prototype_dropout: Annotated[float, SHARE] = 0.0
 
@@ -68,6 +69,6 @@ def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
     return build(EditorConfig, presets.preset(name, examples)["editor"], where=f"preset {name}")
 
 
-def count_projects(examples: Sequence[Example], key: str = PrototypesConfig.project) -> int:
-    """Return the number of distinct values of `key` in the meta; examples without it are one."""
-    return len({example.meta.get(key) for example in examples})
+def count_projects(examples: Sequence[Example]) -> int:
+    """Return the number of projects, by the meta of examples; those without a project are one."""
+    return len({example.meta.get(PROJECT) for example in examples})

@@ -11,7 +11,7 @@ import torch
 from redraft.editing.constraints import AUTO, find_syntax
 from redraft.editing.neural import NeuralEditor
 from redraft.models.edit_network import EditNetwork
-from redraft.storage.disk import pick
+from redraft.storage.disk import take
 from redraft.storage.examples import is_on_disk
 from redraft.text.bucketing import bucket, padded_size, split
 from redraft.text.edit_encoder import (
@@ -21,6 +21,8 @@ from redraft.text.edit_encoder import (
     Tokens,
 )
 from redraft.training.augmentation import (
+    MASKED_WORDS,
+    SWAPPED_EXAMPLES,
     AugmentationConfig,
     rare_words,
     shared_numbers,
@@ -28,12 +30,12 @@ from redraft.training.augmentation import (
     words_to_mask,
 )
 from redraft.training.checkpoint import Checkpoint, fingerprint
-from redraft.training.editor_config import EditorConfig
+from redraft.training.device import choose_device
+from redraft.training.editor_config import PROJECT, EditorConfig
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
-from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
-from redraft.training.progress import OnStep
 from redraft.training.prototype_sampling import PrototypeSource
 from redraft.training.run_folder import CHECKPOINT
+from redraft.training.schedule import RunOptions
 from redraft.training.trainer import StepLoss, Task, train
 from redraft.types import Example
 
@@ -82,7 +84,7 @@ class EditorTask(Task):
         rng = random.Random(seed)
         self.rows = [
             self._encode(example, prototypes, rng)
-            for example, prototypes in zip(pick(self.examples, rows), drawn, strict=True)
+            for example, prototypes in zip(take(self.examples, rows), drawn, strict=True)
         ]
         lengths = [self.lengths(row) for row in self.rows]
         return bucket(lengths, batch_size, seed=seed, parts=2 if self._splits else 1)
@@ -116,11 +118,11 @@ class EditorTask(Task):
         prototype_tokens = [self._tokens(prototype) for prototype in prototypes]
         if prototype_tokens and rng.random() < augmentation.identity:
             prototype_tokens[0] = tokens
-        if rng.random() < augmentation.swap_numbers:
+        if rng.random() < SWAPPED_EXAMPLES * augmentation.shared_words:
             tokens = swap_numbers(tokens, self.numbers, rng)
-        masked = words_to_mask(tokens, self.rare, augmentation.mask_rare_words, rng)
+        masked = words_to_mask(tokens, self.rare, MASKED_WORDS * augmentation.shared_words, rng)
         encoding = self.editor.encoding
-        return encoding.number(tokens.fields, [prototype_tokens], tokens.output, hidden=masked)[0]
+        return encoding.encode(tokens.fields, [prototype_tokens], tokens.output, hidden=masked)[0]
 
     def _tokens(self, example: Example) -> Tokens:
         if example.identity not in self.tokens:  # not yet cached, or a prototype from elsewhere
@@ -156,16 +158,13 @@ def train_editor(
     *,
     validate: Validate,
     folder: Path,
-    device: torch.device | None = None,
-    on_step: OnStep | None = None,
-    workers: ProcessGroup = SINGLE_PROCESS,
+    options: RunOptions | None = None,
 ) -> NeuralEditor:
     """Train an editor on `examples` and return it; resumes from a checkpoint in `folder`."""
-    task = _task(
-        examples, prototypes, config, validate=validate, device=device or torch.device("cpu")
-    )
-    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config))
-    train(task, config.training, checkpoint=checkpoint, on_step=on_step, workers=workers)
+    options = options or RunOptions()
+    task = _task(examples, prototypes, config, validate=validate, options=options)
+    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, options))
+    train(task, config.training, checkpoint=checkpoint, options=options)
     task.network.eval()
     return task.editor
 
@@ -176,12 +175,11 @@ def _task(
     config: EditorConfig,
     *,
     validate: Validate,
-    device: torch.device,
+    options: RunOptions,
 ) -> EditorTask:
     """Build the vocabulary and an untrained editor, and return its task."""
-    project = config.prototypes.project
     sample = vocabulary_sample(examples)
-    encoding = EditEncoder.learn(sample, config.encoding, project=project)
+    encoding = EditEncoder.learn(sample, config.encoding, project=PROJECT)
     decoding = config.decoding
     if not decoding.max_length:
         longest = max(len(encoding.tokenize_output(example.y)) for example in sample)
@@ -189,14 +187,14 @@ def _task(
     if decoding.syntax == AUTO:
         decoding = replace(decoding, syntax=find_syntax([example.y for example in sample]))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)  # initial weights only; steps have their own seeds
+        torch.manual_seed(options.seed)  # initial weights only; steps have their own seeds
         editor = NeuralEditor.build(encoding, config.network, decoding)
-    editor.network.to(device)
+    editor.network.to(choose_device(options.device))
     return EditorTask(editor, examples, prototypes, config.augmentation, validate=validate)
 
 
-def _fingerprint(examples: Sequence[Example], config: EditorConfig) -> str:
+def _fingerprint(examples: Sequence[Example], config: EditorConfig, options: RunOptions) -> str:
     """Return a digest of everything that determines the weights, so without decoding settings."""
     settings = asdict(config)
-    del settings["decoding"], settings["training"]["save_seconds"]
-    return fingerprint(examples, [settings])
+    del settings["decoding"]
+    return fingerprint(examples, [settings, options.seed, options.budget])

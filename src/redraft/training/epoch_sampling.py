@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redraft.storage import disk
-from redraft.storage.disk import draw_rows, pick
+from redraft.storage.disk import draw_rows, take
 from redraft.storage.examples import is_on_disk
 from redraft.types import Example
 
@@ -22,4 +22,4 @@ def vocabulary_sample(examples: Sequence[Example]) -> Sequence[Example]:
     """Return the examples to count words in: all, or a fixed sample of many."""
     if len(examples) <= VOCABULARY_SAMPLE:
         return examples
-    return pick(examples, draw_rows(len(examples), VOCABULARY_SAMPLE, seed=0))
+    return take(examples, draw_rows(len(examples), VOCABULARY_SAMPLE, seed=0))

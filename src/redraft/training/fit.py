@@ -24,6 +24,7 @@ from redraft.training.editor_config import EditorConfig
 from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
 from redraft.training.progress import OnStep
 from redraft.training.retriever_config import RetrieverConfig
+from redraft.training.schedule import RunOptions
 from redraft.types import Example
 
 DEV_SHARE = 0.1
@@ -40,7 +41,7 @@ class FitOptions:
     """Options for the training of learned parts; other parts ignore them.
 
     If `dev` is None, a tenth of the examples is held out for validation and calibration; with an
-    empty `dev` the last weights are kept. `budget` is in seconds, 0 for no limit. `tell` receives
+    empty `dev` the last weights are kept. `budget` is in seconds, 0 for no limit. `log` receives
     log lines. All `workers` get the trained weights, but only the main one a calibrated model.
     Errors about `settings` begin with `settings_file`.
 
@@ -55,7 +56,7 @@ class FitOptions:
     on_step: OnStep | None = None
     dev: Sequence[Example] | None = None
     budget: float = 0.0
-    tell: Callable[[str], None] = lambda _: None
+    log: Callable[[str], None] = lambda _: None
     workers: ProcessGroup = SINGLE_PROCESS
     settings_file: Path | None = None
     train: bool = False
@@ -65,6 +66,11 @@ class FitOptions:
     def source(self) -> str:
         """Return the prefix of errors about the settings: the name of their file, if any."""
         return f"{self.settings_file}: " if self.settings_file else ""
+
+    def run(self, *, share: float = 1.0) -> RunOptions:
+        """Return the options of a training run that gets this share of the budget."""
+        budget = share * self.budget
+        return RunOptions(self.seed, budget, self.device, self.on_step, self.workers)
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ def check_settings(examples: int, options: FitOptions) -> None:
     if unknown:
         name = shown(unknown[0])
         raise ConfigError(f"{options.source}unknown table {name}; known are: [retriever], [editor]")
+    RunOptions(options.seed, options.budget)  # checks their ranges
     retriever_config(examples, options)
     editor_config(examples, options)
 
@@ -104,8 +111,6 @@ def check_settings(examples: int, options: FitOptions) -> None:
 def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
     """The settings for this many examples, those given by the user in place of the defaults."""
     config = retriever_settings.default_config(examples)
-    given = {"seed": options.seed, "budget": RETRIEVER_SHARE * options.budget}
-    config = override(config, {"training": given}, where="options")
     given = options.settings.get("retriever", {})
     return override(config, given, where=f"{options.source}[retriever]")
 
@@ -113,8 +118,6 @@ def retriever_config(examples: int, options: FitOptions) -> RetrieverConfig:
 def editor_config(examples: int, options: FitOptions, *, projects: int = 1) -> EditorConfig:
     """Return the defaults for a number of examples, overridden by the user's settings."""
     config = editor_settings.default_config(examples, projects=projects)
-    given = {"seed": options.seed, "budget": options.budget}
-    config = override(config, {"training": given}, where="options")
     given = options.settings.get("editor", {})
     return override(config, given, where=f"{options.source}[editor]")
 
@@ -137,4 +140,4 @@ def calibrate(model: RetrieveAndEdit, dev: Sequence[Example]) -> Confidence | No
 def log_many(action: str, parts: Split, options: FitOptions) -> None:
     """Log an action that takes a while, if there are many examples."""
     if is_on_disk(parts.train):
-        options.tell(f"retriever: {action} {len(parts.train):,} examples")
+        options.log(f"retriever: {action} {len(parts.train):,} examples")

@@ -54,14 +54,14 @@ def fit_choosing(
         asked = _even_sample(examples, MAX_EXAMPLES)
         retriever = retriever.with_examples(asked)
     if len(asked) < DEV_MIN:
-        options.tell(f"editor: no confidence, since {len(asked)} pairs are too few to hold any out")
+        options.log(f"editor: no confidence, since {len(asked)} pairs are too few to hold any out")
         return editor
     questions, firsts = _held_out(editor, asked, retriever)
     if not questions:
-        options.tell("editor: no confidence, since every input is stored several times")
+        options.log("editor: no confidence, since every input is stored several times")
         return editor
     chooser = Chooser.fit(questions, features=FEATURES, firsts=firsts)
-    options.tell(_summary(chooser, len(questions)))
+    options.log(_summary(chooser, len(questions)))
     return ChoosingEditor(editor.templates, chooser)
 
 
@@ -84,12 +84,12 @@ def add_neural(
         editor, neural, dev, retriever, is_known=is_known, deadline=time.monotonic() + seconds
     )
     if combined is None:
-        options.tell("editor: the network is not used: too few pairs are held out to judge it")
+        options.log("editor: the network is not used: too few pairs are held out to judge it")
         return editor
     shares = combined.accuracy
     helps = max(shares["chooser"], shares[NEURAL]) > shares[UNTRAINED]
     verdict = "" if helps else "; the network is not used, since it does not help"
-    options.tell(_summary(combined, len(combined.confidence.held_out)) + verdict)
+    options.log(_summary(combined, len(combined.confidence.held_out)) + verdict)
     if not helps:
         return editor
     return ChoosingEditor(editor.templates, editor.chooser, neural=neural, combined=combined)

@@ -77,7 +77,7 @@ def fit_model(
 def _trains_network(options: FitOptions) -> bool:
     """Return True if the default editor gets a network: it is wanted, and torch is installed."""
     if options.train and find_spec("torch") is None:
-        options.tell(
+        options.log(
             "editor: no network, since torch is not installed (pip install 'redraft[neural]')"
         )
     return options.train and find_spec("torch") is not None

@@ -16,15 +16,15 @@ from redraft.retrieval.base import NoRetriever, Retriever
 from redraft.retrieval.dense import InputRetriever, LearnedRetriever, TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.storage import disk
-from redraft.storage.disk import draw_rows, pick
+from redraft.storage.disk import draw_rows, take
 from redraft.storage.examples import is_on_disk
 from redraft.training.cache_gate import fit_cache
-from redraft.training.device import choose_device
-from redraft.training.editor_config import EditorConfig, count_projects
+from redraft.training.editor_config import PROJECT, EditorConfig, count_projects
 from redraft.training.editor_task import train_editor
 from redraft.training.epoch_sampling import VOCABULARY_SAMPLE, vocabulary_sample
 from redraft.training.fit import (
     DEV_MIN,
+    RETRIEVER_SHARE,
     FitOptions,
     Split,
     calibrate,
@@ -53,7 +53,7 @@ from redraft.training.retriever_task import (
     train_encoder,
 )
 from redraft.training.run_folder import run_folder
-from redraft.training.schedule import TrainingConfig
+from redraft.training.schedule import AdamConfig
 from redraft.types import Example
 
 CALIBRATED_PER_SECOND = 1.0
@@ -87,13 +87,13 @@ def fit_encoder(
 
     indexed = parts.train
     if is_on_disk(indexed):
-        indexed = pick(indexed, draw_rows(len(indexed), VALIDATION_INDEX, seed=0))
+        indexed = take(indexed, draw_rows(len(indexed), VALIDATION_INDEX, seed=0))
 
     def validate_on_dev(encoder: DenseEncoder) -> dict[str, float]:
         return {"dev_bleu": mean_bleu(TaskRetriever.build(indexed, encoder), parts.dev)}
 
     config = retriever_config(len(parts.train), options)
-    options.tell(f"retriever: {_described(config.training, config.network)}")
+    options.log(f"retriever: {_described(config.training, config.network)}")
     _log_sampling("retriever", parts.train, options, trained=len(parts.train))
     with run_folder(options.folder, "retriever") as folder:
         return train_encoder(
@@ -102,9 +102,7 @@ def fit_encoder(
             target=target,
             validate=validate or (validate_on_dev if parts.dev else lambda _: {}),
             folder=folder,
-            device=choose_device(options.device),
-            on_step=options.on_step,
-            workers=options.workers,
+            options=options.run(share=RETRIEVER_SHARE),
         )
 
 
@@ -123,7 +121,7 @@ def train_neural(parts: Split, retriever: Retriever, options: FitOptions) -> Neu
     config = editor_config(len(parts.train), options, projects=projects)
     train, train_retriever = parts.train, retriever
     if projects > 1 and is_on_disk(train):
-        train, train_retriever = _of_whole_projects(train, retriever, config.prototypes.project)
+        train, train_retriever = _of_whole_projects(train, retriever, PROJECT)
     if isinstance(retriever, NoRetriever):
         config = override(config, {"encoding": {"prototypes": 0}}, where="no retriever")
 
@@ -134,7 +132,7 @@ def train_neural(parts: Split, retriever: Retriever, options: FitOptions) -> Neu
         # Decoding whole outputs would say more, but take longer than the training in between.
         return {"dev_accuracy": 100 * first_choice_share(editor, parts.dev, dev_prototypes)}
 
-    options.tell(f"editor: {_described(config.training, config.network)}")
+    options.log(f"editor: {_described(config.training, config.network)}")
     _log_sampling("editor", parts.train, options, trained=len(train))
     with run_folder(options.folder, "editor") as folder:
         editor = train_editor(
@@ -143,18 +141,18 @@ def train_neural(parts: Split, retriever: Retriever, options: FitOptions) -> Neu
             config,
             validate=validate if parts.dev else lambda _: {},
             folder=folder,
-            device=choose_device(options.device),
-            on_step=options.on_step,
-            workers=options.workers,
+            options=options.run(),
         )
     if not options.workers.is_main:
         return editor  # the rest does not change the trained weights
     if config.decoding.syntax == AUTO and editor.decoding.syntax != "any":
         name = editor.decoding.syntax
-        options.tell(f'editor: every answer will be valid {name}; decoding.syntax = "any" lifts it')
+        options.log(f'editor: every answer will be valid {name}; decoding.syntax = "any" lifts it')
     held_out = _calibrated_on(parts, options)
-    if config.decoding.cached and held_out:
-        nearest = retriever.retrieve([example.x for example in held_out], config.decoding.cached)
+    if config.decoding.ngram_cache_neighbours and held_out:
+        nearest = retriever.retrieve(
+            [example.x for example in held_out], config.decoding.ngram_cache_neighbours
+        )
         editor = editor.with_cache(fit_cache(editor, held_out, nearest))
     return editor
 
@@ -182,20 +180,16 @@ def prototype_source(
         )
 
     def from_all() -> PrototypeSource:
-        if (
-            prototypes.vmf_noise
-            and isinstance(retriever, LearnedRetriever)
-            and isinstance(retriever.encoder, DenseEncoder)
-        ):
+        if isinstance(retriever, LearnedRetriever) and isinstance(retriever.encoder, DenseEncoder):
             noisy = NearbyPrototypes if is_on_disk(retriever.examples) else NoisyPrototypes
             return noisy(retriever, retriever.encoder, train, count=count)
         return nearest(everywhere(retriever, train))
 
     sources: list[tuple[float, PrototypeSource]]
     dropout = prototypes.prototype_dropout
-    if count_projects(vocabulary_sample(train), prototypes.project) > 1:
-        same = in_project(retriever, train, prototypes.project)
-        others = across_projects(retriever, train, prototypes.project)
+    if count_projects(vocabulary_sample(train)) > 1:
+        same = in_project(retriever, train, PROJECT)
+        others = across_projects(retriever, train, PROJECT)
         sources = [
             (1 - prototypes.cross_project - dropout, nearest(same)),
             (prototypes.cross_project, nearest(others)),
@@ -224,10 +218,10 @@ def _log_sampling(
         part = f"each epoch draws {drawn:,} of them"
         if trained < len(train):
             part = f"{trained:,} of whole projects are trained on"
-        options.tell(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
+        options.log(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
 
 
-def _described(training: TrainingConfig, network: Any) -> str:
+def _described(training: AdamConfig, network: Any) -> str:
     """Return the most important settings in one line."""
     sizes = ", ".join(f"{name} {value}" for name, value in values_of(network).items())
     return f"at most {training.steps:,} steps of {training.batch_size}; {sizes}"

@@ -9,7 +9,7 @@ from redraft.config import presets
 from redraft.config.toml import build
 from redraft.models.config import AutoencoderConfig
 from redraft.text.token_encoder import TokenEncoderConfig
-from redraft.training.schedule import TrainingConfig
+from redraft.training.schedule import AdamConfig
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class RetrieverConfig:
 
     network: AutoencoderConfig = field(default_factory=AutoencoderConfig)
     encoding: TokenEncoderConfig = field(default_factory=TokenEncoderConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
+    training: AdamConfig = field(default_factory=AdamConfig)
 
 
 def paper_config() -> RetrieverConfig:

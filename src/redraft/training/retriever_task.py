@@ -10,15 +10,15 @@ from redraft.models import vmf
 from redraft.models.autoencoder import NoisyAutoencoder
 from redraft.models.batch import Sequences
 from redraft.retrieval.encoder import DenseEncoder, stack_fields
-from redraft.storage.disk import pick
+from redraft.storage.disk import take
 from redraft.text.bucketing import bucket, padded_size
 from redraft.text.token_encoder import TokenEncoder
 from redraft.training.checkpoint import Checkpoint, fingerprint
+from redraft.training.device import choose_device
 from redraft.training.epoch_sampling import epoch_rows, vocabulary_sample
-from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
-from redraft.training.progress import OnStep
 from redraft.training.retriever_config import RetrieverConfig
 from redraft.training.run_folder import CHECKPOINT
+from redraft.training.schedule import RunOptions, TrainingConfig
 from redraft.training.trainer import StepLoss, Task, train
 from redraft.types import Example, input_text
 
@@ -74,9 +74,9 @@ class RetrieverTask(Task):
 
     def _encode(self, rows: Sequence[int]) -> None:
         """Encode the inputs and targets of `rows` for an epoch."""
-        encoding, examples = self.encoder.encoding, pick(self.examples, rows)
+        encoding, examples = self.encoder.encoding, take(self.examples, rows)
         self.rows = rows
-        self.fields = [self.encoder.numbers(example.x) for example in examples]
+        self.fields = [self.encoder.token_ids(example.x) for example in examples]
         self.targets = [
             encoding.target(self.target(example), longest=LONGEST_TARGET) for example in examples
         ]
@@ -112,12 +112,10 @@ def train_encoder(
     target: Target,
     validate: Validate,
     folder: Path,
-    device: torch.device | None = None,
-    on_step: OnStep | None = None,
-    workers: ProcessGroup = SINGLE_PROCESS,
+    options: RunOptions | None = None,
 ) -> DenseEncoder:
     """Train an encoder on `examples` and return it; resumes from a checkpoint in `folder`."""
-    device = device or torch.device("cpu")
+    options = options or RunOptions()
     texts = (
         text
         for example in vocabulary_sample(examples)
@@ -126,19 +124,21 @@ def train_encoder(
     encoding = TokenEncoder.learn(texts, config.encoding)
     fields = list(examples[0].x)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)  # initial weights only; steps have their own seeds
+        torch.manual_seed(options.seed)  # initial weights only; steps have their own seeds
         network = NoisyAutoencoder(len(encoding.vocabulary), len(fields), config.network)
-    network.to(device)
+    network.to(choose_device(options.device))
     encoder = DenseEncoder(network.encoder, encoding, fields)
     task = RetrieverTask(network, encoder, examples, target=target, validate=validate)
-    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, target))
-    train(task, config.training, checkpoint=checkpoint, on_step=on_step, workers=workers)
+    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, target, options))
+    training = TrainingConfig(**asdict(config.training))
+    train(task, training, checkpoint=checkpoint, options=options)
     network.eval()
     return encoder
 
 
-def _fingerprint(examples: Sequence[Example], config: RetrieverConfig, target: Target) -> str:
+def _fingerprint(
+    examples: Sequence[Example], config: RetrieverConfig, target: Target, options: RunOptions
+) -> str:
     """Return a digest of everything that determines the weights."""
-    settings = asdict(config)
-    del settings["training"]["save_seconds"]
-    return fingerprint(examples, [settings, target.__name__])
+    run = [options.seed, options.budget]
+    return fingerprint(examples, [asdict(config), target.__name__, *run])

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from redraft.storage.artifact import remove_artifact
+from redraft.storage.artifact_writer import remove_artifact
 from redraft.storage.locking import exclusive
 
 CHECKPOINT, PLAN, LOG = "checkpoint", "plan.json", "log.jsonl"
@@ -35,11 +35,11 @@ def training_lock(folder: Path | None, *, is_main: bool) -> Iterator[None]:
 def discard_run(folder: Path) -> None:
     """Delete the files of a finished training run, and the folder if it is then empty."""
     for part in PARTS:
-        for path in (*(folder / part).glob("member-*"), folder / part):
-            remove_artifact(path / CHECKPOINT)
-            for name in (PLAN, LOG):
-                (path / name).unlink(missing_ok=True)
-            with suppress(OSError):  # missing, or not empty
-                path.rmdir()
+        path = folder / part
+        remove_artifact(path / CHECKPOINT)
+        for name in (PLAN, LOG):
+            (path / name).unlink(missing_ok=True)
+        with suppress(OSError):  # missing, or not empty
+            path.rmdir()
     with suppress(OSError):
         folder.rmdir()

@@ -19,13 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from redraft.errors import TrainingInterrupted
-from redraft.training.budget import within_budget
+from redraft.training.budget import Plan, within_budget
 from redraft.training.checkpoint import Checkpoint, ExtraWeights, Progress
 from redraft.training.ema import ExponentialMovingAverage, copy_weights
-from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup, check_alike
-from redraft.training.progress import OnStep, Report
+from redraft.training.process_group import check_alike
+from redraft.training.progress import Report
 from redraft.training.run_folder import LOG, PLAN
-from redraft.training.schedule import TrainingConfig
+from redraft.training.schedule import RunOptions, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class StepLoss:
     metrics: dict[str, float]
     token_count: int  # the denominator of the loss
     tokens: int  # tokens of inputs and outputs, for throughput
-    padded: int  # padding beside them
+    padded: int  # padding tokens
 
     def with_zero_weight(self) -> "StepLoss":
         """Return a copy that does not contribute to an all-reduce."""
@@ -68,6 +68,12 @@ class Task(ABC):
         """
 
 
+WARMUP_STEPS = 50
+"""Steps over which the learning rate rises from 0, if it decays; at most a sixth of the steps."""
+
+SAVE_SECONDS = 60.0
+"""Seconds between checkpoints, from which a stopped run resumes."""
+
 REACH = 0.25
 """Longest horizon of the EMA as a share of all steps.
 
@@ -84,26 +90,26 @@ def train(
     config: TrainingConfig,
     *,
     checkpoint: Checkpoint,
-    on_step: OnStep | None = None,
-    workers: ProcessGroup = SINGLE_PROCESS,
+    options: RunOptions | None = None,
 ) -> Progress:
     """Train from the start or from `checkpoint`, and leave the network with the best weights."""
+    options = options or RunOptions()
+    workers = options.workers
     check_alike(workers, checkpoint.fingerprint)
-    plan = checkpoint.folder.parent / PLAN
-    config = within_budget(task, config, plan, workers=workers)
-    run = _Run(task, config, checkpoint, on_step=on_step, workers=workers)
+    plan = within_budget(task, config, options, path=checkpoint.folder.parent / PLAN)
+    run = _Run(task, config, plan, checkpoint, options)
     run.resume()
     with deferred_interrupt(*workers.stop_signals) as is_interrupted:
-        while run.step < config.steps:
+        while run.step < plan.steps:
             run.advance()
             # A signal may reach one worker first, but all must stop at the same step.
             if workers.any(is_interrupted()):
                 run.save()
-                position = f"step {run.step:,} of {config.steps:,}"
+                position = f"step {run.step:,} of {plan.steps:,}"
                 raise TrainingInterrupted(
                     f"stopped at {position}; the same command goes on from there"
                 )
-            if time.monotonic() - run.saved_at >= config.save_seconds:
+            if time.monotonic() - run.saved_at >= SAVE_SECONDS:
                 run.save()
     run.save()
     task.network.load_state_dict(run.best)
@@ -140,16 +146,15 @@ class _Run:
         self,
         task: Task,
         config: TrainingConfig,
+        plan: Plan,
         checkpoint: Checkpoint,
-        *,
-        on_step: OnStep | None,
-        workers: ProcessGroup,
+        options: RunOptions,
     ) -> None:
-        self.task, self.config, self.checkpoint, self.on_step = task, config, checkpoint, on_step
-        self.workers = workers
+        self.task, self.config, self.plan, self.checkpoint = task, config, plan, checkpoint
+        self.seed, self.on_step, self.workers = options.seed, options.on_step, options.workers
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
         self.device = next(task.network.parameters()).device
-        decay = min(config.ema_decay, 1 - 1 / max(1.0, REACH * config.steps))
+        decay = min(config.ema_decay, 1 - 1 / max(1.0, REACH * plan.steps))
         self.ema = ExponentialMovingAverage(task.network, decay)
         self.best = copy_weights(task.network)
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
@@ -195,7 +200,7 @@ class _Run:
         """Take one step, validate if it is due, and report."""
         started, started_cores = time.monotonic(), time.process_time()
         rows = self._rows()
-        seed = _mix(self.config.seed, self.step, self.workers.rank)
+        seed = _mix(self.seed, self.step, self.workers.rank)
         generator = torch.Generator(self.device).manual_seed(seed)
         for group in self.optimiser.param_groups:
             group["lr"] = self.config.learning_rate * self._lr_factor()
@@ -212,7 +217,7 @@ class _Run:
         self.ema.update(self.step)
         self.tokens, self.padded = self.tokens + result.tokens, self.padded + result.padded
         self.busy += time.monotonic() - started
-        is_due = self.step % self.config.evaluate_every == 0 or self.step == self.config.steps
+        is_due = self.step % self.plan.evaluate_every == 0 or self.step == self.plan.steps
         metrics = result.metrics | (self._evaluate() if is_due else {})
         self.seconds += time.monotonic() - started
         self.core_seconds += time.process_time() - started_cores
@@ -222,19 +227,17 @@ class _Run:
         """Return the batch of this step; the order differs between epochs."""
         epoch, index = divmod(self.step, self.epoch_steps)
         if epoch != self.epoch:
-            seed = _mix(self.config.seed, -1 - epoch)
+            seed = _mix(self.seed, -1 - epoch)
             self.order, self.epoch = self.task.batches(self.config.batch_size, seed=seed), epoch
         return self.order[index]
 
     def _lr_factor(self) -> float:
         """Return the factor of the learning rate at this step: linear warm-up and decay."""
-        warmup = (
-            min(1.0, (self.step + 1) / self.config.warmup_steps)
-            if self.config.warmup_steps
-            else 1.0
-        )
-        remaining = 1 - self.step / self.config.steps
-        return warmup * remaining if self.config.lr_decay else warmup
+        if not self.config.lr_decay:
+            return 1.0
+        warmup_steps = min(WARMUP_STEPS, math.ceil(self.plan.steps / 6))
+        warmup = min(1.0, (self.step + 1) / warmup_steps)
+        return warmup * (1 - self.step / self.plan.steps)
 
     def _evaluate(self) -> dict[str, float]:
         metrics = self.workers.broadcast(self._validate)
@@ -257,7 +260,7 @@ class _Run:
             return
         report = Report(
             self.step,
-            self.config.steps,
+            self.plan.steps,
             metrics,
             tokens_per_second=self.tokens / self.busy,
             padding=self.padded / (self.tokens + self.padded),

@@ -70,10 +70,10 @@ def log_error(error: BaseException) -> str:
     """Log the type and the traceback of an unexpected error and return its id in the log."""
     identity = secrets.token_hex(4)
     frames = traceback.extract_tb(error.__traceback__)[-6:]
-    places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+    lines = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
     # the error's text may contain user input
     reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
-    log.error("error %s: %s%s at %s", identity, type(error).__name__, reason, places)
+    log.error("error %s: %s%s at %s", identity, type(error).__name__, reason, lines)
     return identity
 
 

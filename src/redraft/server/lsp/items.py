@@ -57,7 +57,10 @@ def inline_list(
     """Return the completions as inline completions."""
     here = types.Range(cursor.position, cursor.position)
     return types.InlineCompletionList(
-        [types.InlineCompletionItem(insert_text=each.text, range=here) for each in completions]
+        [
+            types.InlineCompletionItem(insert_text=completion.text, range=here)
+            for completion in completions
+        ]
     )
 
 
