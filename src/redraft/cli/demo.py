@@ -1,27 +1,38 @@
-"""`redraft demo`: mine, train and evaluate on the Python code of this machine."""
+"""`redraft demo`: the product on a support team's questions, and on the code of this machine."""
 
-import random
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from redraft.cli import _options as options
-from redraft.cli._console import print_note, progress, scores_table, stdout
+from redraft.cli._console import print_note, stdout, working
 from redraft.cli._progress import watched
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from redraft.metrics.evaluation import Evaluation
     from redraft.model import RetrieveAndEdit
     from redraft.types import Example
 
 SEED = 2018
-MOST_FILES = 200
-"""Larger packages are skipped: mining them takes too long for a demo."""
+SUPPORT = Path(__file__).parent.parent / "data" / "support"
+"""Pairs and held-out questions of a support team, made by `python -m experiments.messy`."""
 
-QUANTILES = {"among the best tenth": 0.95, "better than most": 0.75, "the median": 0.5}
-"""Answers to show, by quantile of their score, so that they are representative."""
+ASKED = (
+    "Could you please send me the tracking number for order no. 20139?",
+    "refund 154.95 euros on order 19983",
+    "all paid orders since 2025-10-29 pls",
+)
+UNKNOWN = "what's the weather in Berlin?"
+LEAST_CONFIDENCE = 0.5
+ADDED = ("who is on call this weekend?", "SELECT name FROM agents WHERE shift = 'WEEKEND'")
+
+SOURCE_FILES = 150
+"""Files of the standard library that are mined."""
 
 
 def command(
@@ -29,123 +40,159 @@ def command(
         Path, typer.Option("-o", "--out", help="Folder for the pairs, the model and the report.")
     ] = Path("demo"),
     budget: Annotated[
-        str, typer.Option(help="Maximum training time, such as 30s or 10m.")
-    ] = "100s",
+        str,
+        typer.Option(help="Training time of the network in the table, such as 30s; 0s for none."),
+    ] = "30s",
     questions: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Number of held-out functions to evaluate.")
-    ] = 60,
+        int, typer.Option(min=1, max=100_000, help="Number of held-out questions to evaluate.")
+    ] = 100,
 ) -> None:
-    """Mine this machine's Python code, train a model, and show predictions with their sources.
+    """Show answers with their sources: questions of a support team, and code of this machine.
 
-    Whole modules are held out of training. They are evaluated twice: with only the training
-    functions in the index, and with the module's other functions added, as in your own project.
+    300 questions with their SQL, as four colleagues wrote them, are fitted in seconds. The demo
+    asks new questions, one that nothing in the index answers, and one whose answer was added a
+    moment ago; then it compares ways to answer held-out questions. At last it completes a Python
+    function from the standard library of this machine.
 
     Example: `redraft demo -o demo/`
     """
     from redraft.cli.evaluate import write_evaluation
-    from redraft.config.toml import DEFAULT_EDITOR
-    from redraft.data.pairs import write_pairs
-    from redraft.data.split import split
+    from redraft.data.pairs import read_pairs, write_pairs
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
-    from redraft.registry import find_part
     from redraft.storage.output_folder import claim, ensure_ours
     from redraft.training.fit import FitOptions
 
     seconds = options.seconds(budget)
     ensure_ours(out, "demo")
-    find_part("editor", DEFAULT_EDITOR)  # a missing package is an error before anything is mined
-    examples = _mine_installed()
     claim(out, "demo")
+    examples = read_pairs(SUPPORT / "pairs.jsonl")
+    held_out = read_pairs(SUPPORT / "questions.jsonl")[:questions]
     write_pairs(examples, out / "pairs.jsonl")
-    parts = split(examples, {"train": 0.9, "held out": 0.1}, seed=SEED, by="package")
-    with watched("training") as on_step:
-        fitting = FitOptions(seed=SEED, budget=seconds, on_step=on_step, log=print_note)
-        trained = RetrieveAndEdit.fit(parts["train"], options=fitting)
-    held_out = random.Random(SEED).sample(parts["held out"], min(questions, len(parts["held out"])))
-    model = RetrieveAndEdit(trained.retriever.add(parts["held out"]), trained.editor)
-    model.save(out / "model")
-    across, within = (_evaluate(system, held_out) for system in (trained, model))
-    shown = within["retrieve+edit"]
-    facts = {name: str(value) for name, value in describe_model(out / "model").items()}
-    title = "Redraft on the Python code of this machine"
-    write_evaluation(shown, out, title=title, facts=facts, retriever=model.retriever)
-    _show(shown)
-    _show_completion(model, held_out)
-    title = f"{len(held_out)} held-out functions of {len(examples):,}, index: "
-    for index, evaluations in (("training modules", across), ("their own modules added", within)):
-        scores = {name: evaluation.scores for name, evaluation in evaluations.items()}
-        stdout().print(scores_table(scores, title=title + index))
-    before, after = (_next_token_accuracy(system, held_out) for system in (trained, model))
-    stdout().print(
-        f"Next-token accuracy while typing them: {before:.0%};\n"
-        f"with their own modules in the index: {after:.0%}. Nothing was trained in between."
+    console = stdout()
+    started = time.monotonic()
+    with working("fitting"):
+        model = RetrieveAndEdit.fit(examples, options=FitOptions(seed=SEED, log=print_note))
+        model.save(out / "model")
+    console.print(
+        f"[bold]1. Questions → SQL[/bold]\n{len(examples)} questions of a support team, with the "
+        f"SQL of each: fitted in {time.monotonic() - started:.1f} s, nothing trained.\n"
     )
+    _ask(model)
+    shown, table = _compare(model, held_out, seconds)
+    facts = {name: str(value) for name, value in describe_model(out / "model").items()}
+    title = "Redraft on a support team's questions"
+    write_evaluation(shown, out, title=title, facts=facts, retriever=model.retriever)
+    console.print(table)
+    _complete_code()
     report = out / "report.html"
     files = [f"Report  {report}"] if report.exists() else []
-    files += [f"Model   {out}/model", f"Pairs   {out}/pairs.jsonl"]
-    stdout().print(
-        "\n" + "\n".join(files) + "\n"
-        f"Try     redraft serve {out}/model      with a web page\n"
-        f"        redraft complete {out}/model YOUR_FILE.py:LINE:COL --format table\n"
-        f"        redraft index YOUR_CODE/ -o mine/ --from {out}/model",
+    command = Path(".venv/bin/redraft") if Path(".venv/bin/redraft").exists() else "redraft"
+    console.print(
+        "\n" + "\n".join([*files, f"Model   {out}/model", f"Pairs   {out}/pairs.jsonl"]) + "\n"
+        f"Try     {command} predict {out}/model 'status of order 777' --explain --format table\n"
+        f"        {command} serve {out}/model\n"
+        f"        {command} fit YOUR_PAIRS.jsonl -o mine --no-train",
         soft_wrap=True,
     )
 
 
-def _mine_installed() -> "list[Example]":
-    from redraft.mining.installed import installed_functions
+def _ask(model: "RetrieveAndEdit") -> None:
+    """Print answers to new questions, an unknown one, and one that was just added."""
+    from redraft.cli._panels import abstained_line, explained_panel
+    from redraft.types import Example, as_input
 
-    return installed_functions(
-        lambda sources: progress(sources, "mining", total=len(sources)), most_files=MOST_FILES
+    console = stdout()
+    for text in ASKED:
+        x = as_input(text)
+        answer = model.predict_one(x)
+        console.print(explained_panel(x, answer, rank=1, marks=not console.is_terminal))
+    answer = model.predict_one(UNKNOWN)
+    console.print(f"\nAsked: {UNKNOWN}")
+    if (answer.confidence or 0.0) < LEAST_CONFIDENCE:
+        console.print(abstained_line(answer.confidence or 0.0, LEAST_CONFIDENCE))
+    x, y = as_input(ADDED[0]), ADDED[1]
+    grown = type(model)(model.retriever.add([Example(x, y)]), model.editor)
+    answer = grown.predict_one({"text": "Who is on call this weekend"})
+    console.print(
+        f"\nAdded: {ADDED[0]} → {y}\nAsked again: [bold]{answer.output}[/bold], "
+        f"confidence {answer.confidence or 0:.0%}. Nothing was trained.\n"
     )
 
 
-def _evaluate(model: "RetrieveAndEdit", held_out: "Sequence[Example]") -> "dict[str, Evaluation]":
-    """Evaluate the retriever alone and the model; no example is its own prototype."""
+def _compare(
+    model: "RetrieveAndEdit", held_out: "Sequence[Example]", seconds: float
+) -> "tuple[Evaluation, Table]":
+    """Return the evaluation of the model on held-out questions, and a table of all systems."""
+    from rich.table import Table
+
     from redraft.cli.evaluate import evaluate
+    from redraft.metrics.exact_match import is_same_output
+
+    table = Table(title=f"{len(held_out)} held-out questions", title_justify="left")
+    table.add_column("system")
+    table.add_column("right", justify="right")
+    table.add_column("BLEU", justify="right")
+    evaluations = []
+    for name, system in _systems(model, seconds):
+        evaluations.append(evaluate(system, held_out))
+        answers = [answer.output if answer else "" for answer in evaluations[-1].answers]
+        right = sum(
+            is_same_output(answer, example.y)
+            for answer, example in zip(answers, held_out, strict=True)
+        )
+        bleu = evaluations[-1].scores.metrics["bleu_yin"]
+        table.add_row(name, f"{right} of {len(held_out)}", f"{bleu:.1f}")
+    return evaluations[-1], table
+
+
+def _systems(model: "RetrieveAndEdit", seconds: float) -> "Iterator[tuple[str, RetrieveAndEdit]]":
+    """Yield the systems to compare, the model itself last; a Seq2Seq only if torch is there."""
+    from importlib.util import find_spec
+
     from redraft.editing.base import VerbatimEditor
+    from redraft.editing.substitution import SubstitutionEditor
     from redraft.model import RetrieveAndEdit
+    from redraft.training.fit import FitOptions
 
-    alone = RetrieveAndEdit(model.retriever, VerbatimEditor())
-    systems = {f"{model.retriever.name} alone": alone, "retrieve+edit": model}
-    return {name: evaluate(system, held_out, leave_out=True) for name, system in systems.items()}
-
-
-def _next_token_accuracy(model: "RetrieveAndEdit", held_out: "Sequence[Example]") -> float:
-    """Return the share of true body tokens that the model ranks first."""
-    from redraft.metrics.next_token import first_choice_share
-
-    inputs = [example.x for example in held_out]
-    prototypes = model.retriever.retrieve(inputs, 1, exclude=held_out)
-    return first_choice_share(model.editor, held_out, prototypes)  # type: ignore[arg-type]
-
-
-def _show(evaluation: "Evaluation") -> None:
-    """Print three held-out functions, chosen by the quantiles of their scores."""
-    from redraft.cli._panels import candidate_panel
-
-    scores: Sequence[float] = evaluation.scores.per_example["bleu_yin"]
-    ranked = sorted(range(len(scores)), key=lambda row: (scores[row], row))
-    for label, quantile in QUANTILES.items():
-        row = ranked[int(quantile * (len(ranked) - 1))]
-        example, answer = evaluation.examples[row], evaluation.answers[row]
-        panel = candidate_panel(example.x, answer, truth=example.y)
-        panel.title = f"a held-out function · BLEU {100 * scores[row]:.0f}, {label}"
-        panel.title_align = "left"
-        stdout().print(panel)
+    examples = model.retriever.examples
+    yield "nearest stored answer", RetrieveAndEdit(model.retriever, VerbatimEditor())
+    if seconds and find_spec("torch") is not None:
+        with watched("training a Seq2Seq") as on_step:
+            options = FitOptions(seed=SEED, budget=seconds, on_step=on_step, dev=())
+            trained = RetrieveAndEdit.fit(
+                examples, retriever="none", editor="neural", options=options
+            )
+        yield f"Seq2Seq, trained for {seconds:.0f} s", trained
+    substitution = SubstitutionEditor.fit(examples, model.retriever)
+    yield "nearest, values substituted", RetrieveAndEdit(model.retriever, substitution)
+    yield "Redraft: retrieve, edit, choose", model
 
 
-def _show_completion(model: "RetrieveAndEdit", held_out: "Sequence[Example]") -> None:
-    """Print the first half of a held-out function and the suggestions for its next line."""
+def _complete_code() -> None:
+    """Print completions of functions of the standard library, from its other functions."""
     from redraft.cli._panels import suggestions_panel
     from redraft.completion.engine import CompletionEngine
-    from redraft.mining.python_functions import as_source
+    from redraft.editing.base import VerbatimEditor
+    from redraft.mining.installed import standard_library
+    from redraft.mining.python_functions import as_source, mine
+    from redraft.model import RetrieveAndEdit
+    from redraft.retrieval.bm25 import Bm25Retriever
 
-    long_bodies = (example for example in held_out if example.y.count("\n") >= 3)
-    example = next(long_bodies, held_out[0])
-    lines = example.y.split("\n")
-    typed = "\n".join(lines[: len(lines) // 2]) + "\n"
+    console = stdout()
+    with working("mining the standard library"):
+        functions = [
+            function for source in standard_library()[:SOURCE_FILES] for function in mine(source)
+        ]
+    long_bodies = [function for function in functions if function.y.count("\n") >= 4]
+    example = long_bodies[SEED % len(long_bodies)]
+    others = [function for function in functions if function.y != example.y]
+    model = RetrieveAndEdit(Bm25Retriever.build(others), VerbatimEditor())
+    typed = "\n".join(example.y.split("\n")[:2]) + "\n"
     buffer = as_source(example.x, typed)
-    suggestions = CompletionEngine(model).complete(buffer, len(buffer), k=4)
-    stdout().print(suggestions_panel(buffer, suggestions))
+    suggestions = CompletionEngine(model).complete(buffer, len(buffer), k=3)
+    console.print(
+        f"\n[bold]2. Your own code[/bold]\n{len(functions):,} functions of the standard library, "
+        "indexed without training; a completion at the cursor (█):"
+    )
+    console.print(suggestions_panel(buffer, suggestions))
