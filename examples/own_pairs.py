@@ -1,11 +1,10 @@
-"""Your own pairs, learned: requests to pandas, with names and numbers never seen in training."""
+"""Your own pairs: requests to pandas, with names and numbers never seen before."""
 
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from redraft import Example, RetrieveAndEdit
-from redraft.training.fit import FitOptions
 
 REQUESTS = {
     "total {a} of {table} by {b}": '{table}.groupby("{b}")["{a}"].sum()',
@@ -22,14 +21,6 @@ COLUMNS = """price city year weight score owner length colour team age country s
     artist region grade energy author delay capacity rent duration pressure angle
     sender gender profit branch""".split()  # noqa: SIM905
 NEW_WORDS = ("average wingspan of penguins by island", "rows of volcanoes with height over 8848")
-SMALL = {
-    "retriever": {"training": {"steps": 50}},
-    "editor": {
-        "network": {"word_width": 64, "width": 64, "encoder_layers": 1, "decoder_layers": 2},
-        "training": {"steps": 250, "learning_rate": 3e-3},
-    },
-}
-"""Less than the defaults, so that half a minute is enough for pairs as simple as these."""
 
 
 def make_pairs(count: int) -> list[Example]:
@@ -50,7 +41,7 @@ def main() -> None:
     pairs = make_pairs(200)
     train, held_out = pairs[:180], pairs[180:]
     print(f"learning from {len(train)} pairs such as\n  {train[0].x['text']}\n  {train[0].y}\n")
-    model = RetrieveAndEdit.fit(train, options=FitOptions(SMALL, budget=30))  # seconds
+    model = RetrieveAndEdit.fit(train)
 
     answers = model.predict([example.x for example in held_out])
     right = sum(a[0].output == e.y for a, e in zip(answers, held_out, strict=True))

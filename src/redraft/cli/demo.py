@@ -173,6 +173,7 @@ def _complete_code() -> None:
     """Print completions of functions of the standard library, from its other functions."""
     from redraft.cli._panels import suggestions_panel
     from redraft.completion.engine import CompletionEngine
+    from redraft.data.rows import BadRow
     from redraft.editing.base import VerbatimEditor
     from redraft.mining.installed import standard_library
     from redraft.mining.python_functions import as_source, mine
@@ -181,8 +182,9 @@ def _complete_code() -> None:
 
     console = stdout()
     with working("mining the standard library"):
+        mined = map(mine, standard_library()[:SOURCE_FILES])
         functions = [
-            function for source in standard_library()[:SOURCE_FILES] for function in mine(source)
+            function for rows in mined if not isinstance(rows, BadRow) for function in rows
         ]
     long_bodies = [function for function in functions if function.y.count("\n") >= 4]
     example = long_bodies[SEED % len(long_bodies)]
