@@ -20,7 +20,7 @@ from redraft.types import Candidate, Input, Prototype, TracedToken
 
 _LEAST_DISTANCE = 1e-3
 
-VERBATIM, SUBSTITUTION = "verbatim", "substitution"
+VERBATIM, SUBSTITUTION, POSITION = "verbatim", "substitution", "position"
 
 FEATURES = (
     "nearness",  # of the nearest prototype behind the output, relative to the nearest of all
@@ -156,6 +156,9 @@ def propose(
     for row, template in enumerate(read):
         edit = substitute(query, template.source, table)
         proposal(edit.output).sources.append(Support(row, SUBSTITUTION, edit))
+        moved = substitute(query, template.source, table, by_position=True)
+        if moved.output != edit.output:
+            proposal(moved.output).sources.append(Support(row, POSITION, moved))
         stored = template.source.y.text
         if merge_key(stored) != merge_key(edit.output):
             proposal(stored).sources.append(Support(row, VERBATIM, None))

@@ -130,9 +130,14 @@ class _Alignment:
         return (low, high) if low < high <= low + MAX_WORDS else None
 
 
-def substitute(query: Query, source: SlottedExample, table: ValueTable) -> Edit:
-    """Edit the output of `source` into an output for `query`."""
-    fills, evidence = _assign(query, source, table)
+def substitute(
+    query: Query, source: SlottedExample, table: ValueTable, *, by_position: bool = False
+) -> Edit:
+    """Edit the output of `source` into an output for `query`.
+
+    `by_position` ignores in which contexts a value is known: the alignment alone fills the slots.
+    """
+    fills, evidence = _assign(query, source, table, by_position=by_position)
     replacements: list[Replacement] = []
     stale = []
     for slot, span in zip(source.slots, fills, strict=True):
@@ -157,7 +162,7 @@ def substitute(query: Query, source: SlottedExample, table: ValueTable) -> Edit:
 
 
 def _assign(
-    query: Query, source: SlottedExample, table: ValueTable
+    query: Query, source: SlottedExample, table: ValueTable, *, by_position: bool
 ) -> tuple[list[Span | None], list[float]]:
     """Choose for each slot the span of the input with most evidence; None keeps the value.
 
@@ -165,9 +170,15 @@ def _assign(
     """
     alignment = _Alignment(query.words, source.x, table.is_plain)
     opposite = [alignment.opposite(slot.source) for slot in source.slots]
+
+    def weigh(span: Span, slot: Slot, is_opposite: bool) -> float:
+        if by_position and not slot.is_derived:
+            return _position(query.words, span, source.x, slot.source, is_opposite=is_opposite)
+        return _evidence(query, span, source, slot, is_opposite=is_opposite)
+
     spans = dict.fromkeys([*query.mentions, *(span for span in opposite if span is not None)])
     pairs = [
-        (_evidence(query, span, source, slot, is_opposite=span == opposite[i]), i, span)
+        (weigh(span, slot, span == opposite[i]), i, span)
         for i, slot in enumerate(source.slots)
         for span in spans
         if "\n" not in query.words.fold(span)
@@ -190,24 +201,30 @@ def _evidence(
     x, other = query.words, source.x
     contexts = query.mentions.get(span)
     is_same = x.fold(span) == other.fold(slot.source)
-    weight = 0.0
+    weight = _position(x, span, other, slot.source, is_opposite=is_opposite or is_same)
     known = sum(context in contexts for context in slot.contexts) if contexts else 0
     if contexts:
         weight += KNOWN * known / len(slot.contexts) if known else FOREIGN
-    else:
-        weight += LENGTH * abs((span[1] - span[0]) - (slot.source[1] - slot.source[0]))
-    if is_opposite or is_same:
-        weight += ALIGNED
-    if not contexts and not is_same and _has_shared_word(x.fold(span), other, slot.source):
+    elif not is_same and _has_shared_word(x.fold(span), other, slot.source):
         weight += SHARED
-    if _before(x, span) == _before(other, slot.source):
-        weight += LEFT
-    if _after(x, span) == _after(other, slot.source):
-        weight += RIGHT
-    if _shape(x, span) != _shape(other, slot.source):
-        weight += OTHER_SHAPE
     if slot.is_derived and not known and not is_same:
         weight += UNKNOWN  # how outputs write it was never seen
+    return weight
+
+
+def _position(
+    x: WordSpans, span: Span, other: WordSpans, source: Span, *, is_opposite: bool
+) -> float:
+    """Return the evidence of the alignment, of the neighbouring words and of the kind of value."""
+    weight = LENGTH * abs((span[1] - span[0]) - (source[1] - source[0]))
+    if is_opposite:
+        weight += ALIGNED
+    if _before(x, span) == _before(other, source):
+        weight += LEFT
+    if _after(x, span) == _after(other, source):
+        weight += RIGHT
+    if _shape(x, span) != _shape(other, source):
+        weight += OTHER_SHAPE
     return weight
 
 

@@ -50,7 +50,7 @@ class Template:
     """A prototype with its values masked: the words of its input, and vectors of unit length."""
 
     source: SlottedExample
-    words: tuple[str, ...]
+    words: frozenset[str]
     x: Vector
     y: Vector
     constants: frozenset[str]  # words of the output outside of its slots
@@ -69,7 +69,7 @@ class Comparison:
 
 
 def masked_query(query: Query) -> list[str]:
-    """Return the words of a query; a mention is replaced by its most frequent context."""
+    """Return the n-grams of a query with its values masked, and their most frequent contexts."""
     names: dict[Span, str] = {}
     for span in sorted(query.mentions, key=lambda span: (span[0] - span[1], span)):
         if not any(overlaps(span, other) for other in names):
@@ -80,7 +80,7 @@ def masked_query(query: Query) -> list[str]:
 
 
 def masked_input(x: WordSpans, slots: Sequence[Slot]) -> list[str]:
-    """Return the words of a prototype's input; a slot is replaced by its context."""
+    """Return the n-grams of a prototype's input with its slots masked, and their contexts."""
     names: dict[Span, str] = {}
     for slot in slots:
         if not any(overlaps(slot.source, other) for other in names):
@@ -103,16 +103,16 @@ def masked_output(y: WordSpans, slots: Sequence[Slot]) -> list[str]:
 
 
 def _masked(words: WordSpans, names: dict[Span, str]) -> list[str]:
+    """Return n-grams in which every value is the same word, and the names of the values."""
     masked = []
     i = 0
-    ends = {start: (end, name) for (start, end), name in names.items()}
+    ends = {start: end for start, end in names}
     while i < len(words):
-        i_end, word = ends.get(i, (i + 1, words.folded[i]))
-        masked.append(word)
-        i = i_end
+        masked.append(VALUE if i in ends else words.folded[i])
+        i = ends.get(i, i + 1)
     while masked and masked[-1] in FINAL:
         masked.pop()  # a question is the same with and without its mark
-    return masked
+    return [*ngrams(masked), *(name for name in names.values() if name != UNKNOWN)]
 
 
 def ngrams(words: Sequence[str]) -> list[str]:
@@ -137,7 +137,7 @@ class TemplateModel:
         for example in examples:
             source = SlottedExample.of(example, table)
             model.count += 1
-            model.inputs.update(set(ngrams(masked_input(source.x, source.slots))))
+            model.inputs.update(set(masked_input(source.x, source.slots)))
             model.outputs.update(set(ngrams(masked_output(source.y, source.slots))))
         for counts in (model.inputs, model.outputs):
             for ngram in [ngram for ngram, count in counts.items() if count < MIN_COUNT]:
@@ -151,12 +151,13 @@ class TemplateModel:
             if len(self._templates) >= CACHED:
                 self._templates.clear()
             source = SlottedExample.of(example, self.table)
-            words = masked_input(source.x, source.slots)
+            grams = masked_input(source.x, source.slots)
+            output = masked_output(source.y, source.slots)
             self._templates[key] = Template(
                 source,
-                tuple(words),
-                self._vector(words, self.inputs),
-                self._vector(output := masked_output(source.y, source.slots), self.outputs),
+                frozenset(gram for gram in grams if " " not in gram or gram[0] == "<"),
+                self._vector(grams, self.inputs),
+                self._vector(ngrams(output), self.outputs),
                 frozenset(output),
             )
         return self._templates[key]
@@ -168,12 +169,13 @@ class TemplateModel:
     def output_vector(self, query: Query, output: str) -> Vector:
         """Return the vector of an output for a query, whatever made it."""
         y = WordSpans.of(output)
-        return self._vector(masked_output(y, self.table.slots(query.words, y)), self.outputs)
+        masked = masked_output(y, self.table.slots(query.words, y))
+        return self._vector(ngrams(masked), self.outputs)
 
     def compare(self, query: Query, templates: Sequence[Template]) -> "Comparison":
         """Compare a query with the templates of its prototypes."""
-        words = masked_query(query)
-        x = self._vector(words, self.inputs)
+        grams = masked_query(query)
+        x = self._vector(grams, self.inputs)
         inputs = _matrix([x, *(template.x for template in templates)], {})
         columns: dict[str, int] = {}
         outputs = _matrix([template.y for template in templates], columns)
@@ -182,12 +184,11 @@ class TemplateModel:
         predicted = np.linalg.solve(kernel, similar) @ outputs
         length = float(np.linalg.norm(predicted))
         predicted /= max(length, 1e-9)
-        own = set(words)
+        own = frozenset(gram for gram in grams if " " not in gram or gram[0] == "<")
         shares = np.array(
             [
-                (self._share(own - set(template.words), own), self._share(other - own, other))
-                for template in templates
-                for other in [set(template.words)]
+                (self._share(own - other, own), self._share(other - own, other))
+                for other in (template.words for template in templates)
             ]
         ).reshape(len(templates), 2)
         return Comparison(
@@ -199,17 +200,17 @@ class TemplateModel:
             dict(zip(columns, predicted.tolist(), strict=True)),
         )
 
-    def _share(self, words: set[str], of: set[str]) -> float:
+    def _share(self, words: frozenset[str], of: frozenset[str]) -> float:
         total = sum(self._idf(word, self.inputs) for word in of)
         return sum(self._idf(word, self.inputs) for word in words) / total if total else 0.0
 
     def _idf(self, ngram: str, counts: Counter[str]) -> float:
         return math.log((1 + self.count) / (1 + counts[ngram])) + 1
 
-    def _vector(self, words: Sequence[str], counts: Counter[str]) -> Vector:
+    def _vector(self, grams: Sequence[str], counts: Counter[str]) -> Vector:
         vector = {
-            ngram: (1 + math.log(occurrences)) * self._idf(ngram, counts)
-            for ngram, occurrences in Counter(ngrams(words)).items()
+            gram: (1 + math.log(occurrences)) * self._idf(gram, counts)
+            for gram, occurrences in Counter(grams).items()
         }
         length = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
         return {ngram: weight / length for ngram, weight in vector.items()}
