@@ -148,7 +148,7 @@ def test_a_finished_training_is_not_repeated(bench: Bench) -> None:
     assert second.train_seconds == pytest.approx(first.train_seconds, abs=0.2)  # as it took then
     logs = list(bench.folder.rglob("editor/**/log.jsonl"))
     assert len(logs) == 1
-    assert len(logs[0].read_text().splitlines()) == 6  # evaluations of 12 steps
+    assert len(logs[0].read_text().splitlines()) == 8  # evaluations of 12 steps
 
 
 def _without_speed(metrics: Mapping[str, float]) -> dict[str, float]:

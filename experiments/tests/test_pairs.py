@@ -92,7 +92,7 @@ def test_answers_of_dev_and_test_are_kept_apart_and_trained_once(
         list(measured_rows(bench, MEASURES["systems"], tmp_path / f"{split}.jsonl"))
     logs = list(runs.rglob("editor/**/log.jsonl"))
     assert len(logs) == 2  # of Retrieve+Edit and of Seq2Seq
-    assert all(len(log.read_text().splitlines()) == 6 for log in logs)
+    assert all(len(log.read_text().splitlines()) == 8 for log in logs)
     asked = compared_rows(read_scores(tmp_path / "test.jsonl"), METRICS)
     assert [row.split for row in asked] == ["test", "test"]
 

@@ -197,4 +197,4 @@ def _fingerprint(examples: Sequence[Example], config: EditorConfig, options: Run
     """Return a digest of everything that determines the weights, so without decoding settings."""
     settings = asdict(config)
     del settings["decoding"]
-    return fingerprint(examples, [settings, options.seed, options.budget])
+    return fingerprint(examples, [settings, options.seed])

@@ -31,7 +31,7 @@ from redraft.types import Example
 
 NEURAL_EDITOR = EDITORS["neural"]
 CHOOSING_EDITOR = EDITORS["choosing"]
-JUDGING_SHARE = 0.15
+JUDGING_SHARE = 0.1
 """Share of the budget for judging the network on dev."""
 
 LEARNED_RETRIEVER = "redraft.retrieval.dense:LearnedRetriever"

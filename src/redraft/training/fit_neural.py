@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ from redraft.training.run_folder import run_folder
 from redraft.training.schedule import AdamConfig
 from redraft.types import Example
 
+CALIBRATION_SHARE = 0.1
+"""Share of the budget for calibration."""
+
 CALIBRATED_PER_SECOND = 1.0
 """Held-out examples for calibration per second of the budget."""
 
@@ -108,7 +112,8 @@ def fit_encoder(
 
 def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> NeuralEditor:
     """Train an editor on the prototypes of `retriever`, and calibrate its confidence on dev."""
-    editor = train_neural(parts, retriever, options)
+    training = replace(options, budget=(1 - CALIBRATION_SHARE) * options.budget)
+    editor = train_neural(parts, retriever, training)
     if not options.workers.is_main:
         return editor  # the rest does not change the trained weights
     confidence = calibrate(RetrieveAndEdit(retriever, editor), _calibrated_on(parts, options))

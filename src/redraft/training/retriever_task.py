@@ -140,5 +140,4 @@ def _fingerprint(
     examples: Sequence[Example], config: RetrieverConfig, target: Target, options: RunOptions
 ) -> str:
     """Return a digest of everything that determines the weights."""
-    run = [options.seed, options.budget]
-    return fingerprint(examples, [asdict(config), target.__name__, *run])
+    return fingerprint(examples, [asdict(config), target.__name__, options.seed])

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from redraft.errors import TrainingInterrupted
-from redraft.training.budget import Plan, within_budget
+from redraft.training.budget import Plan, usable, within_budget
 from redraft.training.checkpoint import Checkpoint, ExtraWeights, Progress
 from redraft.training.ema import ExponentialMovingAverage, copy_weights
 from redraft.training.process_group import check_alike
@@ -93,24 +93,27 @@ def train(
     options: RunOptions | None = None,
 ) -> Progress:
     """Train from the start or from `checkpoint`, and leave the network with the best weights."""
+    started = time.monotonic()
     options = options or RunOptions()
     workers = options.workers
     check_alike(workers, checkpoint.fingerprint)
     plan = within_budget(task, config, options, path=checkpoint.folder.parent / PLAN)
     run = _Run(task, config, plan, checkpoint, options)
+    run.started = started
     run.resume()
     with deferred_interrupt(*workers.stop_signals) as is_interrupted:
-        while run.step < plan.steps:
+        while run.step < run.steps:
             run.advance()
             # A signal may reach one worker first, but all must stop at the same step.
             if workers.any(is_interrupted()):
                 run.save()
-                position = f"step {run.step:,} of {plan.steps:,}"
+                position = f"step {run.step:,} of {run.steps:,}"
                 raise TrainingInterrupted(
                     f"stopped at {position}; the same command goes on from there"
                 )
             if time.monotonic() - run.saved_at >= SAVE_SECONDS:
                 run.save()
+            run.revise()
     run.save()
     task.network.load_state_dict(run.best)
     return run.progress()
@@ -152,9 +155,10 @@ class _Run:
     ) -> None:
         self.task, self.config, self.plan, self.checkpoint = task, config, plan, checkpoint
         self.seed, self.on_step, self.workers = options.seed, options.on_step, options.workers
+        self.budget, self.started = options.budget, time.monotonic()
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
         self.device = next(task.network.parameters()).device
-        decay = min(config.ema_decay, 1 - 1 / max(1.0, REACH * plan.steps))
+        decay = min(config.ema_decay, 1 - 1 / max(1.0, REACH * plan.steps(0)))
         self.ema = ExponentialMovingAverage(task.network, decay)
         self.best = copy_weights(task.network)
         self.step, self.best_step, self.best_score = 0, 0, -math.inf
@@ -162,7 +166,12 @@ class _Run:
         self.epoch, self.order = -1, list[list[int]]()
         self.epoch_steps = task.epoch_steps(config.batch_size)
         self.log = checkpoint.folder.parent / LOG
-        self.tokens, self.padded, self.busy = 0, 0, 0.0
+        self.tokens, self.padded, self.busy, self.taken = 0, 0, 0.0, 0
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of the run, as planned by now."""
+        return self.plan.steps(self.step)
 
     def progress(self) -> Progress:
         times = self.seconds, self.core_seconds
@@ -182,6 +191,7 @@ class _Run:
         self.step, self.best_step = progress.step, progress.best_step
         self.best_score, self.seconds = progress.best_score, progress.seconds
         self.core_seconds = progress.core_seconds
+        self.started -= progress.seconds
         if self.workers.is_main and self.log.exists():
             text = self.log.read_text(encoding="utf-8")
             # A kill may have cut off the last line.
@@ -216,12 +226,31 @@ class _Run:
         self.step += 1
         self.ema.update(self.step)
         self.tokens, self.padded = self.tokens + result.tokens, self.padded + result.padded
-        self.busy += time.monotonic() - started
-        is_due = self.step % self.plan.evaluate_every == 0 or self.step == self.plan.steps
+        self.busy, self.taken = self.busy + time.monotonic() - started, self.taken + 1
+        is_due = self.plan.evaluated(self.step) > self.plan.evaluated(self.step - 1)
         metrics = result.metrics | (self._evaluate() if is_due else {})
         self.seconds += time.monotonic() - started
         self.core_seconds += time.process_time() - started_cores
         self._report(metrics, logs=is_due)
+
+    def revise(self) -> None:
+        """Revise the number of steps by the speed of the run, if that is due.
+
+        The revision is written: a run that is resumed before it takes the same steps.
+        """
+        if not self.budget or not self.plan.is_revisable(self.step):
+            return
+
+        def steps() -> int:
+            left = usable(self.budget) - (time.monotonic() - self.started)
+            speed = self.busy / self.taken
+            affordable = self.plan.affordable(self.step, seconds=left, step_seconds=speed)
+            return min(self.config.steps, affordable)
+
+        revision = self.step, self.workers.broadcast(steps)
+        self.plan = replace(self.plan, revisions=[*self.plan.revisions, revision])
+        if self.workers.is_main:
+            self.plan.write(self.checkpoint.folder.parent / PLAN)
 
     def _rows(self) -> Sequence[int]:
         """Return the batch of this step; the order differs between epochs."""
@@ -235,12 +264,14 @@ class _Run:
         """Return the factor of the learning rate at this step: linear warm-up and decay."""
         if not self.config.lr_decay:
             return 1.0
-        warmup_steps = min(WARMUP_STEPS, math.ceil(self.plan.steps / 6))
+        warmup_steps = min(WARMUP_STEPS, math.ceil(self.steps / 6))
         warmup = min(1.0, (self.step + 1) / warmup_steps)
-        return warmup * (1 - self.step / self.plan.steps)
+        return warmup * (1 - self.step / self.steps)
 
     def _evaluate(self) -> dict[str, float]:
+        started = time.monotonic()
         metrics = self.workers.broadcast(self._validate)
+        self.plan = replace(self.plan, evaluation_seconds=time.monotonic() - started)
         # Without metrics the last weights are taken.
         score = next(iter(metrics.values()), float(self.step))
         if score > self.best_score:
@@ -260,7 +291,7 @@ class _Run:
             return
         report = Report(
             self.step,
-            self.plan.steps,
+            self.plan.steps(self.step - 1),
             metrics,
             tokens_per_second=self.tokens / self.busy,
             padding=self.padded / (self.tokens + self.padded),
