@@ -52,10 +52,18 @@ def test_the_model_is_ready_before_the_network_is_trained() -> None:
 def test_a_network_that_does_not_help_is_not_used() -> None:
     lines: list[str] = []
     options = FitOptions(settings(1), train=True, log=lines.append)
-    model = RetrieveAndEdit.fit(EXAMPLES * 4, options=options)
+    many = [greeting(first + second) for first in NAMES[:15] for second in NAMES[:15]]
+    model = RetrieveAndEdit.fit(many, options=options)
     assert isinstance(model.editor, ChoosingEditor)
     assert model.editor.neural is None
-    assert any("not used" in line for line in lines)
+    assert any("the network is not used" in line for line in lines)
+
+
+def test_a_network_that_cannot_be_judged_is_not_trained() -> None:
+    lines: list[str] = []
+    options = FitOptions(settings(1_000_000), train=True, log=lines.append)
+    RetrieveAndEdit.fit(EXAMPLES, options=options)
+    assert any("no network is trained" in line for line in lines)
 
 
 def test_stored_inputs_are_answered_as_stored_with_a_network_too(combined: RetrieveAndEdit) -> None:

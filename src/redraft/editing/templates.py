@@ -106,7 +106,7 @@ def _masked(words: WordSpans, names: dict[Span, str]) -> list[str]:
     """Return n-grams in which every value is the same word, and the names of the values."""
     masked = []
     i = 0
-    ends = {start: end for start, end in names}
+    ends = dict(names.keys())
     while i < len(words):
         masked.append(VALUE if i in ends else words.folded[i])
         i = ends.get(i, i + 1)

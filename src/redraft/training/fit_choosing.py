@@ -65,6 +65,14 @@ def fit_choosing(
     return ChoosingEditor(editor.templates, chooser)
 
 
+def is_judgeable(editor: ChoosingEditor, dev: Sequence[Example], options: FitOptions) -> bool:
+    """Return True if enough examples are held out to judge a network; log it if they are not."""
+    if editor.chooser is not None and len(dev) >= DEV_MIN:
+        return True
+    options.log(f"editor: no network is trained: {len(dev)} held-out pairs are too few to judge it")
+    return False
+
+
 def add_neural(
     editor: ChoosingEditor,
     neural: "NeuralEditor",

@@ -25,7 +25,7 @@ from redraft.training.fit import (
     check_settings,
     log_many,
 )
-from redraft.training.fit_choosing import add_neural, fit_choosing
+from redraft.training.fit_choosing import add_neural, fit_choosing, is_judgeable
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
 
@@ -68,7 +68,7 @@ def fit_model(
         chosen = fit_choosing(complete.examples, complete, options)
         if options.workers.is_main:
             options.on_ready(RetrieveAndEdit(complete, chosen))
-        if trains:
+        if trains and is_judgeable(chosen, parts.dev, options):
             left = replace(remaining, budget=_left(remaining.budget, time.monotonic() - started))
             chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
     return RetrieveAndEdit(complete, chosen)
