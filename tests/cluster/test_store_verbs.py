@@ -4,13 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from redraft import Example
 from redraft.data.pairs import write_pairs
+from redraft.server import schema
+from redraft.server.served_model import ServedModel
 from tests.baskets import write_project
 from tests.cluster.models import save_stored
 from tests.cluster.test_store import schemas
 from tests.conftest import Run, sentence
 from tests.server.functions import model_of
+from tests.shop import shopkeeper
 
 
 def told(redraft: Run, *arguments: object) -> dict[str, Any]:
@@ -69,3 +74,16 @@ def test_shards_of_a_store_that_changed_are_those_of_another_job(
     refused = redraft(*ask)
     assert refused.returncode == 2
     assert "holds the shards of another job (it differs in: store)" in refused.stderr
+
+
+def test_a_pair_that_is_added_to_a_store_is_answered_as_it_was_added(
+    store: str, tmp_path: Path
+) -> None:
+    shopkeeper().save(tmp_path / "model", store=store)
+    one, other = (ServedModel.open("shop", tmp_path / "model", store=store) for _ in range(2))
+    one.add([Example({"text": "who is on call?"}, "SELECT name FROM agents")])
+    other.refresh()
+    for served in (one, other):
+        [[answer]] = served.predict(schema.PredictRequest(inputs=["WHO is on call"]))
+        assert answer.output == "SELECT name FROM agents"
+        assert answer.confidence == pytest.approx(0.99)

@@ -11,6 +11,7 @@ from redraft.server import schema
 from redraft.server.serialize import FieldError
 from redraft.server.served_model import ServedModel
 from tests.greetings import greeter, greeting
+from tests.shop import shopkeeper
 
 
 @pytest.fixture
@@ -64,6 +65,20 @@ def test_inputs_must_have_the_models_fields() -> None:
     assert caught.value.field == "inputs.1"
     with pytest.raises(FieldError, match="expected an input with the fields title, text"):
         cards.add([greeting("Ada")])
+
+
+@pytest.mark.parametrize("asked", ["who is on call?", "Who is on call", "WHO IS  ON CALL!"])
+def test_an_added_pair_is_answered_as_it_was_added(tmp_path: Path, asked: str) -> None:
+    shopkeeper().save(tmp_path / "model")
+    first = ServedModel.open("shop", tmp_path / "model")
+    second = ServedModel.open("shop", tmp_path / "model")
+    first.add([Example({"text": "who is on call?"}, "SELECT 'old'")])
+    first.add([Example({"text": "who is on call?"}, "SELECT name FROM agents")])
+    assert second.refresh()
+    for served in (first, second):
+        [[answer, other]] = served.predict(schema.PredictRequest(inputs=[asked], k=2))
+        assert answer.output == "SELECT name FROM agents"
+        assert other.output == "SELECT 'old'"
 
 
 def test_added_examples_are_retrieved_and_removed_ones_are_not(tmp_path: Path) -> None:
