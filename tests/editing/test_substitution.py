@@ -1,6 +1,7 @@
 """The training-free editor: differing spans of the inputs are carried over into the output."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redraft.editing.substitution import (
+    Edit,
     Query,
     SlottedExample,
     SubstitutionEditor,
+    opposites,
     provenance_of,
     substitute,
 )
@@ -18,6 +21,10 @@ from redraft.editing.value_table import ValueTable
 from redraft.errors import ModelError
 from redraft.storage.artifact import Artifact
 from redraft.types import Example, Prototype
+
+
+def edit_of(query: Query, source: SlottedExample, table: ValueTable) -> Edit:
+    return substitute(query, source, table, opposite=opposites(query, source, table))
 
 
 def edited(x: str, *pairs: tuple[str, str]) -> str:
@@ -92,7 +99,7 @@ def test_a_value_without_a_counterpart_stays_and_is_stale() -> None:
     source = SlottedExample.of(
         Example({"text": "orders of Acme since 2020"}, "c = 'Acme', y = 2020"), table
     )
-    edit = substitute(Query.of({"text": "orders of Acme"}, table), source, table)
+    edit = edit_of(Query.of({"text": "orders of Acme"}, table), source, table)
     assert edit.output == "c = 'Acme', y = 2020"
     assert edit.stale == ("2020",)
     assert edit.slots == 2
@@ -105,7 +112,7 @@ names = st.text("abcdefgh", min_size=3, max_size=8)
 def test_the_same_input_keeps_the_stored_output(verb: str, old: str, value: str) -> None:
     example = Example({"text": f"{verb} the {old} {value}"}, f'{verb}("{value}", {old})')
     table = ValueTable.learn([example])
-    edit = substitute(Query.of(example.x, table), SlottedExample.of(example, table), table)
+    edit = edit_of(Query.of(example.x, table), SlottedExample.of(example, table), table)
     assert edit.output == example.y
     assert edit.replacements == ()
 
@@ -114,7 +121,7 @@ def test_the_same_input_keeps_the_stored_output(verb: str, old: str, value: str)
 def test_provenance_spells_the_output(pairs: list[tuple[str, str]], name: str) -> None:
     examples = [Example({"text": f"{a} of {b} 7"}, f"f('{b}',\n  {a}, 7)") for a, b in pairs]
     table = ValueTable.learn(examples)
-    edit = substitute(
+    edit = edit_of(
         Query.of({"text": f"sum of {name} 12"}, table), SlottedExample.of(examples[0], table), table
     )
     provenance = provenance_of(edit, examples[0].y)
@@ -161,3 +168,12 @@ def test_a_damaged_table_is_refused(tmp_path: Path, damage: dict[str, object]) -
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     with pytest.raises(ModelError, match=r"values\.json: damaged"):
         ValueTable.load(path)
+
+
+@pytest.mark.parametrize("x", ["a " * 5_000, "(" * 5_000, "1 " * 5_000, "a b c " * 2_000])
+def test_a_long_repetitive_input_is_edited_in_bounded_time(x: str) -> None:
+    examples = [Example({"text": x}, x.strip()), Example({"text": x[::-1]}, "y = '" + x + "'")]
+    editor = SubstitutionEditor.fit(examples, None)
+    started = time.monotonic()
+    editor.edit([{"text": x + "z"}], [[Prototype(example, 0.5) for example in examples]], 2)
+    assert time.monotonic() - started < 5

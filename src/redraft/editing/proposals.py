@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.editing.substitution import Edit, Query, provenance_of, substitute
+from redraft.editing.cancellation import check_cancelled
+from redraft.editing.substitution import Edit, Query, opposites, provenance_of, substitute
 from redraft.editing.templates import Comparison, Template, TemplateModel
 from redraft.editing.value_table import ValueTable
 from redraft.text.spans import WordSpans, is_number, is_word, overlaps
@@ -154,9 +155,11 @@ def propose(
         return merged.setdefault(merge_key(output), Proposal(output))
 
     for row, template in enumerate(read):
-        edit = substitute(query, template.source, table)
+        check_cancelled()
+        opposite = opposites(query, template.source, table)
+        edit = substitute(query, template.source, table, opposite=opposite)
         proposal(edit.output).sources.append(Support(row, SUBSTITUTION, edit))
-        moved = substitute(query, template.source, table, by_position=True)
+        moved = substitute(query, template.source, table, opposite=opposite, by_position=True)
         if moved.output != edit.output:
             proposal(moved.output).sources.append(Support(row, POSITION, moved))
         stored = template.source.y.text

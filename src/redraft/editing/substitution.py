@@ -8,6 +8,7 @@ value is known, and by the words around it. Everything else of y' stays.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,7 +75,7 @@ class Query:
         words = input_words(x)
         return cls(words, table.mentions(words))
 
-    @property
+    @cached_property
     def longest_mentions(self) -> list[Span]:
         """The mentions that stand in no longer one."""
         return [
@@ -130,14 +131,25 @@ class _Alignment:
         return (low, high) if low < high <= low + MAX_WORDS else None
 
 
+def opposites(query: Query, source: SlottedExample, table: ValueTable) -> list[Span | None]:
+    """Return for each slot the span of the query that is aligned with it, or None."""
+    alignment = _Alignment(query.words, source.x, table.is_plain)
+    return [alignment.opposite(slot.source) for slot in source.slots]
+
+
 def substitute(
-    query: Query, source: SlottedExample, table: ValueTable, *, by_position: bool = False
+    query: Query,
+    source: SlottedExample,
+    table: ValueTable,
+    *,
+    opposite: Sequence[Span | None],
+    by_position: bool = False,
 ) -> Edit:
-    """Edit the output of `source` into an output for `query`.
+    """Edit the output of `source` into an output for `query`, given what `opposites` returned.
 
     `by_position` ignores in which contexts a value is known: the alignment alone fills the slots.
     """
-    fills, evidence = _assign(query, source, table, by_position=by_position)
+    fills, evidence = _assign(query, source, opposite, by_position=by_position)
     replacements: list[Replacement] = []
     stale = []
     for slot, span in zip(source.slots, fills, strict=True):
@@ -162,14 +174,12 @@ def substitute(
 
 
 def _assign(
-    query: Query, source: SlottedExample, table: ValueTable, *, by_position: bool
+    query: Query, source: SlottedExample, opposite: Sequence[Span | None], *, by_position: bool
 ) -> tuple[list[Span | None], list[float]]:
     """Choose for each slot the span of the input with most evidence; None keeps the value.
 
     Greedy, best evidence first; no word of the input fills two slots.
     """
-    alignment = _Alignment(query.words, source.x, table.is_plain)
-    opposite = [alignment.opposite(slot.source) for slot in source.slots]
 
     def weigh(span: Span, slot: Slot, is_opposite: bool) -> float:
         if by_position and not slot.is_derived:
@@ -333,7 +343,9 @@ class SubstitutionEditor(Editor):
         query = Query.of(x, self.table)
         candidates: dict[str, Candidate] = {}
         for prototype in prototypes:
-            edit = substitute(query, SlottedExample.of(prototype.example, self.table), self.table)
+            source = SlottedExample.of(prototype.example, self.table)
+            opposite = opposites(query, source, self.table)
+            edit = substitute(query, source, self.table, opposite=opposite)
             provenance = provenance_of(edit, prototype.example.y)
             candidate = Candidate(
                 edit.output, -prototype.distance, prototype, provenance=provenance

@@ -201,8 +201,9 @@ class TemplateModel:
         )
 
     def _share(self, words: frozenset[str], of: frozenset[str]) -> float:
-        total = sum(self._idf(word, self.inputs) for word in of)
-        return sum(self._idf(word, self.inputs) for word in words) / total if total else 0.0
+        # fsum: the order of a set differs between processes, and so would rounded sums
+        total = math.fsum(self._idf(word, self.inputs) for word in of)
+        return math.fsum(self._idf(word, self.inputs) for word in words) / total if total else 0.0
 
     def _idf(self, ngram: str, counts: Counter[str]) -> float:
         return math.log((1 + self.count) / (1 + counts[ngram])) + 1

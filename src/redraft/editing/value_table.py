@@ -26,9 +26,9 @@ Form = tuple[str, ...]
 MAX_PAIRS = 20_000
 """Pairs that a table is learned from; of more, an even sample."""
 
-MAX_INPUT, MAX_OUTPUT = 2_000, 20_000
-"""Characters of an input that are aligned, and of an output that is edited: aligning takes more
-than linear time."""
+MAX_INPUT, MAX_OUTPUT = 256, 20_000
+"""Words of an input that are aligned, and characters of an output that is edited: aligning takes
+more than linear time."""
 
 COPIED = 0.75
 """Least share of the outputs with a word whose inputs have it too, for the word to be a value."""
@@ -283,7 +283,7 @@ class ValueTable:
 
 def input_words(x: Input) -> WordSpans:
     """Return the words of an input, of a long one those at its beginning."""
-    return WordSpans.of(input_text(x)[:MAX_INPUT])
+    return WordSpans.of(input_text(x), limit=MAX_INPUT)
 
 
 def pair_words(example: Example) -> tuple[WordSpans, WordSpans]:

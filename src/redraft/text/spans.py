@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 Span = tuple[int, int]
 """Positions of the first word of a span and of the word after it."""
@@ -44,9 +45,9 @@ class WordSpans:
     ends: tuple[int, ...]
 
     @classmethod
-    def of(cls, text: str) -> "WordSpans":
-        """Split `text` into words."""
-        matches = list(_WORD.finditer(text))
+    def of(cls, text: str, *, limit: int | None = None) -> "WordSpans":
+        """Split `text` into words; with a `limit`, only the first ones."""
+        matches = list(islice(_WORD.finditer(text), limit))
         words = tuple(match.group() for match in matches)
         return cls(
             text,
