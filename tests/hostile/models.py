@@ -9,6 +9,9 @@ import torch
 
 from redraft import Example, RetrieveAndEdit
 from redraft.editing.base import Editor, VerbatimEditor
+from redraft.editing.chooser import Chooser, Question
+from redraft.editing.choosing import ChoosingEditor
+from redraft.editing.combining import COMBINED_FEATURES
 from redraft.editing.confidence import Confidence
 from redraft.editing.decoding import DecodingConfig
 from redraft.editing.neural import NeuralEditor
@@ -35,13 +38,17 @@ INPUT = {"text": "greet Noether"}
 KINDS = (
     *("bm25", "lexical", "task", "neural", "lstm"),
     *("cells", "graph", "compressed", "postings"),
+    *("choosing", "combined"),
 )
+
+
+CHOOSING = ("choosing", "combined")
 
 
 def save(kind: str, folder: Path) -> None:
     """Write the model of this kind into a new folder."""
     torch.manual_seed(0)
-    examples = [greeting(name) for name in NAMES[:12]]
+    examples = [greeting(name) for name in NAMES[: 30 if kind in CHOOSING else 12]]
     with tempfile.TemporaryDirectory() as scratch:
         RetrieveAndEdit(_retriever(kind, examples, Path(scratch)), _editor(kind, examples)).save(
             folder
@@ -89,8 +96,29 @@ def _encoder(examples: Sequence[Example]) -> DenseEncoder:
 
 
 def _editor(kind: str, examples: Sequence[Example]) -> Editor:
+    if kind in CHOOSING:
+        chosen = RetrieveAndEdit.fit(examples).editor
+        assert isinstance(chosen, ChoosingEditor)
+        if kind == "choosing":
+            return chosen
+        neural = _neural("transformer", examples)
+        combined = _random_chooser(COMBINED_FEATURES)
+        return ChoosingEditor(chosen.templates, chosen.chooser, neural=neural, combined=combined)
     if kind not in ("neural", "lstm"):
         return VerbatimEditor()
+    return _neural(kind, examples)
+
+
+def _random_chooser(features: tuple[str, ...]) -> Chooser:
+    rng = np.random.default_rng(0)
+    questions = [
+        Question(rng.normal(size=(3, len(features))), rng.normal(size=3), np.arange(3) == i % 3)
+        for i in range(30)
+    ]
+    return Chooser.fit(questions, features=features, firsts={"neural": [0] * 30})
+
+
+def _neural(kind: str, examples: Sequence[Example]) -> NeuralEditor:
     encoding = EditEncoder.learn(examples, EditEncoderConfig())
     network = EditNetworkConfig(
         architecture="lstm" if kind == "lstm" else "transformer",
