@@ -22,7 +22,7 @@ from redraft.data.pairs import write_pairs
 from redraft.storage.artifact import open_artifact
 from tests.conftest import Run, sixty_examples
 
-STEPS = 60
+STEPS = 120
 CONFIG = f"""
 [retriever.network]
 word_width = 16
@@ -145,7 +145,7 @@ def test_after_sigkill_of_a_worker_the_run_ends_by_itself_as_if_nothing_had_been
     part: str, rank: int, whole: Whole
 ) -> None:
     with launched(arguments(part, whole.pairs, "killed")) as process:
-        before = read_until(process, STEPS // 4)
+        before = read_until(process, STEPS // 12)  # early: it must not end before the kill
         os.kill(worker(process, rank), signal.SIGKILL)
         out, after = finish(process)
     assert len(out) == 1
