@@ -151,7 +151,9 @@ def test_after_sigkill_of_a_worker_the_run_ends_by_itself_as_if_nothing_had_been
     assert len(out) == 1
     assert before.count(f"{part}: at most") == after.count(f"{part}: at most") == 1
     survivor = 1 - rank
-    assert f"error: worker {survivor} of 2 has lost another" in after
+    # torchrun may end the survivor before that notices
+    errors = re.findall(r"^error: (.*)", after, re.MULTILINE)
+    assert all(error.startswith(f"worker {survivor} of 2 has lost another") for error in errors)
     assert "Traceback" not in after
     steps = [int(step) for step in re.findall(r"step (\d+) of", after.partition("at most")[2])]
     assert steps[0] > 1  # it did not begin anew
