@@ -17,6 +17,8 @@ from tests.greetings import NAMES, greeting, settings
 GREETINGS = [greeting(name) for name in NAMES]
 SWAPPED = [Example({"text": f"swap {a} and {b}"}, f"({b}, {a})") for a, b in pairwise(NAMES)]
 EXAMPLES = [*GREETINGS, *SWAPPED]
+MANY = [greeting(first + second) for first in NAMES[:15] for second in NAMES[:15]]
+"""Enough to hold out a dev set that can judge a network."""
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +41,12 @@ def test_the_model_is_ready_before_the_network_is_trained() -> None:
     ready: list[RetrieveAndEdit] = []
     lines: list[str] = []
     options = FitOptions(settings(10), train=True, on_ready=ready.append, log=lines.append)
-    model = RetrieveAndEdit.fit(EXAMPLES, options=options)
+    model = RetrieveAndEdit.fit(MANY, options=options)
     assert len(ready) == 1
     assert isinstance(ready[0].editor, ChoosingEditor)
     assert ready[0].editor.neural is None
     assert ready[0].predict_one("greet Nobody").output == 'print("hello Nobody")'
-    assert len(ready[0].retriever.examples) == len(model.retriever.examples) == len(EXAMPLES)
+    assert len(ready[0].retriever.examples) == len(model.retriever.examples) == len(MANY)
     judged = [line for line in lines if "neural" in line or "network" in line]
     assert judged, lines
 
@@ -52,8 +54,7 @@ def test_the_model_is_ready_before_the_network_is_trained() -> None:
 def test_a_network_that_does_not_help_is_not_used() -> None:
     lines: list[str] = []
     options = FitOptions(settings(1), train=True, log=lines.append)
-    many = [greeting(first + second) for first in NAMES[:15] for second in NAMES[:15]]
-    model = RetrieveAndEdit.fit(many, options=options)
+    model = RetrieveAndEdit.fit(MANY, options=options)
     assert isinstance(model.editor, ChoosingEditor)
     assert model.editor.neural is None
     assert any("the network is not used" in line for line in lines)
@@ -61,8 +62,10 @@ def test_a_network_that_does_not_help_is_not_used() -> None:
 
 def test_a_network_that_cannot_be_judged_is_not_trained() -> None:
     lines: list[str] = []
-    options = FitOptions(settings(1_000_000), train=True, log=lines.append)
+    ready: list[RetrieveAndEdit] = []
+    options = FitOptions(settings(1_000_000), train=True, log=lines.append, on_ready=ready.append)
     RetrieveAndEdit.fit(EXAMPLES, options=options)
+    assert ready == []
     assert any("no network is trained" in line for line in lines)
 
 

@@ -113,9 +113,8 @@ def command(
             examples = gather((example for _, example in read), run)
 
         def save_first(first: "RetrieveAndEdit") -> None:
-            if train:
-                first.save(out, store=store)
-                speak.print_note(f"{out}: ready to use; training goes on (Ctrl-C keeps this model)")
+            first.save(out, store=store)
+            speak.print_note(f"{out}: ready to use; training goes on (Ctrl-C keeps this model)")
 
         with speak.watched("training") as on_step:
             fit = FitOptions(

@@ -46,7 +46,7 @@ class FitOptions:
     Errors about `settings` begin with `settings_file`.
 
     With `train` the default editor also gets a network, if one helps on held-out pairs; `on_ready`
-    receives the model before that is trained.
+    receives the model before that is trained, if it is.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)

@@ -66,9 +66,9 @@ def fit_model(
         if not is_choosing:
             return RetrieveAndEdit(complete, _fit_editor(parts, fitted, editor, remaining))
         chosen = fit_choosing(complete.examples, complete, options)
-        if options.workers.is_main:
-            options.on_ready(RetrieveAndEdit(complete, chosen))
         if trains and is_judgeable(chosen, parts.dev, options):
+            if options.workers.is_main:
+                options.on_ready(RetrieveAndEdit(complete, chosen))
             left = replace(remaining, budget=_left(remaining.budget, time.monotonic() - started))
             chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
     return RetrieveAndEdit(complete, chosen)
