@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from redraft import RetrieveAndEdit
+from redraft.data.pairs import write_pairs
 from redraft.storage.artifact import open_artifact
 from tests.conftest import Run
+from tests.greetings import NAMES, greeting
 
 CONFIG = """
 [retriever.network]
@@ -102,3 +105,18 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, redraft: Run, pairs_
     assert last.endswith(" of 60; the same command goes on from there")
     assert redraft(*arguments).returncode == 0
     assert (tmp_path / "model" / "manifest.json").exists()
+
+
+def test_a_kill_while_the_network_is_trained_leaves_the_first_model(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    write_pairs([greeting(one + other) for one in NAMES[:15] for other in NAMES[:15]], pairs)
+    arguments = ["fit", str(pairs), "-o", str(tmp_path / "model")]
+    with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert any("ready to use; training goes on" in line for line in lines)
+        assert any("step" in line for line in lines)
+        process.kill()
+    model = RetrieveAndEdit.load(tmp_path / "model")
+    assert model.predict_one("greet Nobody").output == 'print("hello Nobody")'
+    assert len(model.retriever.examples) == 225
