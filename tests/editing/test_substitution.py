@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redraft.editing.slot_filling import Query, SlottedExample, opposites
 from redraft.editing.substitution import (
     Edit,
-    Query,
-    SlottedExample,
     SubstitutionEditor,
-    opposites,
     provenance_of,
     substitute,
 )

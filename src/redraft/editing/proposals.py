@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.editing.cancellation import check_cancelled
-from redraft.editing.substitution import Edit, Query, opposites, provenance_of, substitute
+from redraft.editing.slot_filling import Query, opposites
+from redraft.editing.substitution import Edit, provenance_of, substitute
 from redraft.editing.templates import Comparison, Template, TemplateModel
 from redraft.editing.value_table import ValueTable
 from redraft.text.spans import WordSpans, is_number, is_word, overlaps

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.editing.slot_filling import Query, SlottedExample
 from redraft.editing.slots import Slot
-from redraft.editing.substitution import Query, SlottedExample
 from redraft.editing.value_table import ValueTable
 from redraft.storage.checks import damaged, read_json
 from redraft.text.spans import Span, WordSpans, overlaps
