@@ -7,7 +7,7 @@ probabilities are calibrated on answers that it was not fitted on. Knows feature
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -183,12 +183,12 @@ class Chooser:
         try:
             names = tuple(saved["features"])
             columns = [
-                _numbers([feature[entry] for feature in saved["features"].values()])
+                numbers([feature[entry] for feature in saved["features"].values()])
                 for entry in ("mean", "scale", "weight")
             ]
-            none = _numbers(saved["none"])
+            none = numbers(saved["none"])
             preferred, accuracy = saved["preferred"], dict(saved["accuracy"])
-            floor = float(_numbers([saved["floor"], *accuracy.values()])[0])
+            floor = float(numbers([saved["floor"], *accuracy.values()])[0])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise damaged(path, "not the weights of a chooser") from error
         if names != features or len(none) != 1 + context:
@@ -225,7 +225,9 @@ def _share(questions: Sequence[Question], rows: Sequence[int]) -> float:
     return sum(right) / max(1, len(right))
 
 
-def _numbers(values: Any) -> NDArray[np.float64]:
+def numbers(values: Iterable[Any]) -> NDArray[np.float64]:
+    """Return saved numbers as an array; raise a ValueError for anything else, or a huge one."""
+    values = list(values)
     if not all(type(value) in (int, float) and abs(value) <= _LARGEST for value in values):
         raise ValueError("a number is out of range")
     return np.array(values, np.float64)

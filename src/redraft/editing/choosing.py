@@ -19,6 +19,7 @@ from redraft.editing.chooser import Chooser, answer_features
 from redraft.editing.combining import COMBINED_FEATURES, GENERATED, Pool, first_outputs, pool_of
 from redraft.editing.confidence import Confidence
 from redraft.editing.proposals import FEATURES, Proposal, Proposals, features_of, propose
+from redraft.editing.reranker import Reranker
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.templates import TemplateModel
 from redraft.editing.value_table import ValueTable
@@ -47,6 +48,7 @@ are known, how well the prototypes agree, and the output that they agree on best
 
 TABLE, TEMPLATES = "values.json", "templates.json"
 CHOOSER, CONFIDENCE = "chooser.json", "confidence.json"
+RERANKER = "reranker.json"
 COMBINED, COMBINED_CONFIDENCE = "combined.json", "combined_confidence.json"
 NEURAL = "neural"
 
@@ -76,9 +78,9 @@ class Ranking:
 class ChoosingEditor(Editor):
     """Proposes the outputs of all prototypes, edited or not, and chooses among them.
 
-    Without a chooser, for fewer pairs than can be held out, the outputs are ranked by how alike
-    their templates are, and have no confidence. With a neural editor a second chooser, `combined`,
-    takes the first one's proposals and the network's.
+    Without a chooser and its re-ranker, for fewer pairs than can be held out, the outputs are
+    ranked by how alike their templates are, and have no confidence. With a neural editor a second
+    chooser, `combined`, takes the first one's proposals and the network's.
     """
 
     name = "choosing"
@@ -89,11 +91,13 @@ class ChoosingEditor(Editor):
         templates: TemplateModel,
         chooser: Chooser | None = None,
         *,
+        reranker: Reranker | None = None,
         neural: "NeuralEditor | None" = None,
         combined: Chooser | None = None,
     ) -> None:
         self.templates = templates
         self.chooser = chooser
+        self.reranker = reranker
         self.neural = neural
         self.combined = combined
 
@@ -105,7 +109,7 @@ class ChoosingEditor(Editor):
 
     def with_neural(self, neural: "NeuralEditor") -> "ChoosingEditor":
         """Return an editor whose pools have the candidates of a network, before it is judged."""
-        return ChoosingEditor(self.templates, self.chooser, neural=neural)
+        return ChoosingEditor(self.templates, self.chooser, reranker=self.reranker, neural=neural)
 
     def wants(self, k: int) -> int:
         """Return the number of prototypes that propose."""
@@ -143,7 +147,10 @@ class ChoosingEditor(Editor):
     def rank(self, x: Input, prototypes: Sequence[Prototype]) -> Ranking:
         """Propose outputs for `x` and compute their features."""
         proposals = propose(x, prototypes, self.templates)
-        return Ranking(proposals, features_of(proposals))
+        transfer = np.zeros(len(prototypes))
+        if self.reranker is not None:
+            transfer = self.reranker.score(proposals.differences)
+        return Ranking(proposals, features_of(proposals, transfer))
 
     def pool(self, x: Input, ranking: Ranking, generated: Sequence[Candidate]) -> Pool:
         """Join the best proposals and the candidates of the neural editor."""
@@ -215,6 +222,8 @@ class ChoosingEditor(Editor):
         self.templates.save(folder / TEMPLATES)
         if self.chooser is not None:
             self.chooser.save(folder / CHOOSER, folder / CONFIDENCE)
+        if self.reranker is not None:
+            self.reranker.save(folder / RERANKER)
         if self.neural is not None:
             (folder / NEURAL).mkdir()
             self.neural.save(folder / NEURAL)
@@ -226,12 +235,13 @@ class ChoosingEditor(Editor):
         """Load the editor that `save` wrote."""
         table = ValueTable.load(artifact.path(TABLE))
         templates = TemplateModel.load(artifact.path(TEMPLATES), table)
-        chooser = None
+        chooser = reranker = None
         if CHOOSER in artifact.files:
             paths = artifact.path(CHOOSER), artifact.path(CONFIDENCE)
             chooser = Chooser.load(*paths, features=FEATURES, context=len(CONTEXT))
+            reranker = Reranker.load(artifact.path(RERANKER))
         if COMBINED not in artifact.files:
-            return cls(templates, chooser)
+            return cls(templates, chooser, reranker=reranker)
         from redraft.editing.neural import NeuralEditor
 
         neural = NeuralEditor.load(artifact.part(NEURAL))
@@ -239,7 +249,7 @@ class ChoosingEditor(Editor):
         combined = Chooser.load(*paths, features=COMBINED_FEATURES, context=len(CONTEXT))
         if chooser is None:
             raise damaged(artifact.path(COMBINED), f"it needs {CHOOSER}")
-        return cls(templates, chooser, neural=neural, combined=combined)
+        return cls(templates, chooser, reranker=reranker, neural=neural, combined=combined)
 
 
 def _answers(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.editing.cancellation import check_cancelled
+from redraft.editing.reranker import Differences
 from redraft.editing.slot_filling import Query, opposites
 from redraft.editing.substitution import Edit, provenance_of, substitute
 from redraft.editing.templates import Comparison, Template, TemplateModel
@@ -46,6 +47,10 @@ FEATURES = (
     "votes",
     "vote_share",
     "vote_weight",
+    "transfer",  # log-odds, by the re-ranker, that the edit of the best prototype is right
+    "transfer_lead",
+    "transfer_rank",
+    "transfer_sum",  # of all prototypes behind the output
 )
 
 
@@ -131,6 +136,11 @@ class Proposals:
         )
 
     @cached_property
+    def differences(self) -> Differences:
+        """The differences between the input and each prototype."""
+        return Differences.of(self.comparison, self.templates)
+
+    @cached_property
     def constants(self) -> set[str]:
         """The words that outputs of prototypes have for any input: those outside of slots."""
         return set().union(*(template.constants for template in self.templates))
@@ -181,13 +191,17 @@ def _known_share(query: Query, table: ValueTable) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
-def features_of(proposals: Proposals) -> NDArray[np.float64]:
-    """Return the features (N, F) of all proposals, in the order of `FEATURES`."""
+def features_of(proposals: Proposals, transfer: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the features (N, F) of all proposals, in the order of `FEATURES`.
+
+    `transfer` has the score of each prototype by the re-ranker.
+    """
     comparison = proposals.comparison
     distances = np.array([prototype.distance for prototype in proposals.prototypes])
     closeness = -np.log(distances.clip(_LEAST_DISTANCE))
     nearness = np.exp(closeness - closeness.max(initial=-np.inf))
     cosine_rank, predicted_rank = _ranks(comparison.cosine), _ranks(comparison.predicted)
+    transfer_rank, best_transfer = _ranks(transfer), transfer.max(initial=-np.inf)
     best_cosine = comparison.cosine.max(initial=0.0)
     best_predicted = comparison.predicted.max(initial=0.0)
     total = sum(len({source.row for source in item.sources}) for item in proposals.items) or 1
@@ -223,6 +237,10 @@ def features_of(proposals: Proposals) -> NDArray[np.float64]:
                 math.log1p(len(behind)),
                 len(behind) / total,
                 comparison.cosine[behind].sum(),
+                transfer[behind].max(),
+                transfer[behind].max() - best_transfer,
+                1 / (1 + transfer_rank[behind].min()),
+                np.logaddexp.reduce(transfer[behind]),
             ]
         )
     return np.array(rows, np.float64).reshape(len(rows), len(FEATURES))

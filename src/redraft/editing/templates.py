@@ -60,6 +60,7 @@ class Template:
 class Comparison:
     """A query compared with its prototypes, an entry for each of them."""
 
+    words: frozenset[str]  # of the query, its values masked
     cosine: NDArray[np.float64]
     predicted: NDArray[np.float64]  # similarity to the predicted output
     missing: NDArray[np.float64]  # share of the query's words that x' has not, by their IDF
@@ -192,6 +193,7 @@ class TemplateModel:
             ]
         ).reshape(len(templates), 2)
         return Comparison(
+            own,
             similar,
             outputs @ predicted,
             shares[:, 0],

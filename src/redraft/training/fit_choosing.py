@@ -1,4 +1,4 @@
-"""Fit the default editor: values, templates, and a chooser trained on held-out training pairs.
+"""Fit the default editor: values, templates, re-ranker and chooser, on held-out training pairs.
 
 Cross-fitting: each fold of the pairs is asked of an index and a table that do not have it, as new
 questions will be. Needs no torch, and seconds.
@@ -9,14 +9,17 @@ import random
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from redraft.editing.chooser import Chooser, Question
 from redraft.editing.choosing import ChoosingEditor, Ranking, stored_candidates
 from redraft.editing.combining import COMBINED_FEATURES, GENERATED, first_outputs
-from redraft.editing.proposals import FEATURES, SUBSTITUTION, VERBATIM
+from redraft.editing.proposals import FEATURES, SUBSTITUTION, VERBATIM, features_of
+from redraft.editing.reranker import Reranker
 from redraft.editing.templates import TemplateModel
 from redraft.editing.value_table import ValueTable
 from redraft.metrics.exact_match import is_same_output
@@ -28,8 +31,11 @@ if TYPE_CHECKING:
     from redraft.editing.neural import NeuralEditor
 
 FOLDS = 10
-MAX_QUESTIONS = 480
-"""Held-out training pairs that the chooser is fitted on, a fold of them at a time."""
+MAX_QUESTIONS = 800
+"""Held-out training pairs that re-ranker and chooser are fitted on, a fold of them at a time."""
+
+RERANKER_FOLDS = 5
+"""The folds of cross-fitting the re-ranker."""
 
 UNTRAINED, NEURAL = "untrained", "neural"
 """Names of the chooser without a network, and of the network's own first output."""
@@ -49,20 +55,29 @@ def fit_choosing(
 ) -> ChoosingEditor:
     """Fit the editor on the examples of `retriever`."""
     editor = _untrained(examples)
-    asked = examples
+    sample = examples
     if len(examples) > MAX_EXAMPLES:
-        asked = _even_sample(examples, MAX_EXAMPLES)
-        retriever = retriever.with_examples(asked)
-    if len(asked) < DEV_MIN:
-        options.log(f"editor: no confidence, since {len(asked)} pairs are too few to hold any out")
+        sample = _even_sample(examples, MAX_EXAMPLES)
+        retriever = retriever.with_examples(sample)
+    if len(sample) < DEV_MIN:
+        options.log(f"editor: no confidence, since {len(sample)} pairs are too few to hold any out")
         return editor
-    questions, firsts = _held_out(editor, asked, retriever)
-    if not questions:
+    held_out = _held_out(editor, sample, retriever)
+    if not held_out:
         options.log("editor: no confidence, since every input is stored several times")
         return editor
+    transfers, reranker = _rerank(held_out)
+    questions = [
+        Question(features_of(one.ranking.proposals, transfer), one.ranking.context, one.is_right)
+        for one, transfer in zip(held_out, transfers, strict=True)
+    ]
+    firsts = {
+        name: [one.ranking.proposals.first_of(name) for one in held_out]
+        for name in (VERBATIM, SUBSTITUTION)
+    }
     chooser = Chooser.fit(questions, features=FEATURES, firsts=firsts)
     options.log(_summary(chooser, len(questions)))
-    return ChoosingEditor(editor.templates, chooser)
+    return ChoosingEditor(editor.templates, chooser, reranker=reranker)
 
 
 def is_judgeable(editor: ChoosingEditor, dev: Sequence[Example], options: FitOptions) -> bool:
@@ -100,7 +115,13 @@ def add_neural(
     options.log(_summary(combined, len(combined.confidence.held_out)) + verdict)
     if not helps:
         return editor
-    return ChoosingEditor(editor.templates, editor.chooser, neural=neural, combined=combined)
+    return ChoosingEditor(
+        editor.templates,
+        editor.chooser,
+        reranker=editor.reranker,
+        neural=neural,
+        combined=combined,
+    )
 
 
 def _combined(
@@ -146,9 +167,27 @@ def _untrained(examples: Sequence[Example]) -> ChoosingEditor:
     return ChoosingEditor(TemplateModel.learn(_even_sample(examples, MAX_COUNTED), table))
 
 
+@dataclass(frozen=True)
+class _HeldOut:
+    """The proposals for a held-out training pair, and which of them are right."""
+
+    ranking: Ranking
+    is_right: NDArray[np.bool_]
+
+    @property
+    def is_transferable(self) -> NDArray[np.bool_]:
+        """Of each prototype whether an edit of it is right."""
+        proposals = self.ranking.proposals
+        is_transferable = np.zeros(len(proposals.prototypes), np.bool_)
+        for item, is_right in zip(proposals.items, self.is_right, strict=True):
+            if is_right:
+                is_transferable[[source.row for source in item.sources]] = True
+        return is_transferable
+
+
 def _held_out(
     editor: ChoosingEditor, examples: Sequence[Example], retriever: Retriever
-) -> tuple[list[Question], dict[str, list[int]]]:
+) -> list[_HeldOut]:
     """Ask training pairs of an index and a table without them.
 
     Inputs that are stored elsewhere too are left out: they need no chooser.
@@ -156,8 +195,7 @@ def _held_out(
     rows = list(range(len(examples)))
     random.Random(0).shuffle(rows)
     rows = rows[:MAX_QUESTIONS]
-    questions: list[Question] = []
-    firsts: dict[str, list[int]] = {VERBATIM: [], SUBSTITUTION: []}
+    held_out: list[_HeldOut] = []
     for fold in range(FOLDS):
         asked = [examples[row] for row in rows[fold::FOLDS]]
         without = retriever.remove(sorted(rows[fold::FOLDS]))
@@ -169,16 +207,26 @@ def _held_out(
                 if not retrieved or stored_candidates(example.x, retrieved):
                     continue
                 ranking = editor.rank(example.x, retrieved)
-                questions.append(question_of(ranking, example.y))
-                for name, firsts_of in firsts.items():
-                    firsts_of.append(ranking.proposals.first_of(name))
-    return questions, firsts
+                outputs = [item.output for item in ranking.proposals.items]
+                is_right = [is_same_output(output, example.y) for output in outputs]
+                held_out.append(_HeldOut(ranking, np.array(is_right)))
+    return held_out
 
 
-def question_of(ranking: Ranking, y: str) -> Question:
-    """Return the features of a ranking with the verdicts on its outputs."""
-    is_right = [is_same_output(item.output, y) for item in ranking.proposals.items]
-    return Question(ranking.features, ranking.context, np.array(is_right))
+def _rerank(held_out: Sequence[_HeldOut]) -> tuple[list[NDArray[np.float64]], Reranker]:
+    """Return the scores of the prototypes of each pair, and the re-ranker fitted on all of them.
+
+    Cross-fitted: the scores of a pair come from a re-ranker that was fitted without it.
+    """
+    differences = [one.ranking.proposals.differences for one in held_out]
+    labels = [one.is_transferable for one in held_out]
+    scores: list[NDArray[np.float64]] = [np.empty(0)] * len(held_out)
+    for fold in range(min(RERANKER_FOLDS, len(held_out))):
+        kept = [i for i in range(len(held_out)) if i % RERANKER_FOLDS != fold]
+        reranker = Reranker.fit([differences[i] for i in kept], [labels[i] for i in kept])
+        for i in range(fold, len(held_out), RERANKER_FOLDS):
+            scores[i] = reranker.score(differences[i])
+    return scores, Reranker.fit(differences, labels)
 
 
 def _even_sample(examples: Sequence[Example], count: int) -> Sequence[Example]:
