@@ -15,12 +15,13 @@ from pathlib import Path
 
 from experiments.lib.example_scores import append_scores, read_scores
 from experiments.lib.results import Measured, Row
-from experiments.lib.runner import Study, add_measures, measures, parser, run, seeds
+from experiments.lib.runner import Study, add_choices, add_measures, measures, parser, run, seeds
 from experiments.public_pairs.comparison import comparison_rows
 from experiments.public_pairs.confidences import confidence_rows, confidence_values
 from experiments.public_pairs.promises import Fitted, best_answer, stored_row, unknown_row
 from experiments.public_pairs.sets import PairSet, read_sets, set_names
 from experiments.public_pairs.support import support_rows
+from experiments.public_pairs.systems import SYSTEMS as ALL_SYSTEMS
 from experiments.public_pairs.systems import COMPARED, System, defaults, system_rows, systems
 from redraft.cli import _options
 from redraft.cli._progress import watched
@@ -47,6 +48,7 @@ def add_data_options(options: ArgumentParser) -> None:
     options.add_argument(
         "--no-train", action="store_true", help="leave out systems with a neural network"
     )
+    add_choices(options, "--systems", [system.name for system in ALL_SYSTEMS], "systems (all)")
     options.add_argument(
         "--precision", type=float, default=0.9, help="precision to reach by abstaining (0.9)"
     )
@@ -58,6 +60,7 @@ class Request:
 
     data: Path | None
     names: Sequence[str]
+    systems: Sequence[System]
     split: str
     seeds: Sequence[int]
     budget: str
@@ -80,6 +83,7 @@ class Request:
         return cls(
             chosen.data,
             names,
+            systems(trained=not chosen.no_train, names=chosen.systems),
             chosen.split,
             seeds(chosen),
             chosen.budget,
@@ -114,7 +118,7 @@ def _rows(chosen: Namespace, request: Request) -> Iterator[Row]:
 
 def _system_rows(request: Request) -> Iterator[Row]:
     for pairs in request.sets():
-        for system in systems(trained=request.trains):
+        for system in request.systems:
             for seed in request.seeds_of(system):
                 with watched(f"{pairs.name}, {system.name}, seed {seed}") as on_step:
                     budget = _options.seconds(request.budget)

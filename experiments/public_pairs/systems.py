@@ -1,11 +1,11 @@
 """The systems of the experiment, each fitted and asked through the public interface.
 
-The default is measured untrained and, where this version of Redraft can train it, trained.
+The default is measured untrained and trained.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,8 +53,9 @@ class System:
 
     def fit(self, train: Sequence[Example], options: FitOptions) -> RetrieveAndEdit:
         """Fit the system on `train`; only trained systems use the budget and the seed."""
-        given = {"train": self.is_trained} if can_train_default() else {}
-        changed: dict[str, Any] = given if self.is_trained else {**given, "budget": 0.0}
+        changed: dict[str, Any] = {"train": self.is_trained}
+        if not self.is_trained:
+            changed["budget"] = 0.0
         return RetrieveAndEdit.fit(
             train,
             retriever=self.retriever,
@@ -73,17 +74,12 @@ SYSTEMS = (
 )
 
 
-def can_train_default() -> bool:
-    """Return True if this version of Redraft can train the neural part of the default editor."""
-    return any(field.name == "train" for field in fields(FitOptions))
-
-
-def systems(*, trained: bool) -> list[System]:
+def systems(*, trained: bool, names: Sequence[str] | None = None) -> list[System]:
     """Return the systems to measure, those with a neural network only if `trained`."""
     return [
         system
         for system in SYSTEMS
-        if not system.is_trained or (trained and (system.name != TRAINED or can_train_default()))
+        if (trained or not system.is_trained) and (not names or system.name in names)
     ]
 
 

@@ -103,7 +103,13 @@ def _editor(kind: str, examples: Sequence[Example]) -> Editor:
             return chosen
         neural = _neural("transformer", examples)
         combined = _random_chooser(COMBINED_FEATURES)
-        return ChoosingEditor(chosen.templates, chosen.chooser, neural=neural, combined=combined)
+        return ChoosingEditor(
+            chosen.templates,
+            chosen.chooser,
+            reranker=chosen.reranker,
+            neural=neural,
+            combined=combined,
+        )
     if kind not in ("neural", "lstm"):
         return VerbatimEditor()
     return _neural(kind, examples)
