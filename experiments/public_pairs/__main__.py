@@ -21,8 +21,8 @@ from experiments.public_pairs.confidences import confidence_rows, confidence_val
 from experiments.public_pairs.promises import Fitted, best_answer, stored_row, unknown_row
 from experiments.public_pairs.sets import PairSet, read_sets, set_names
 from experiments.public_pairs.support import support_rows
-from experiments.public_pairs.systems import SYSTEMS as ALL_SYSTEMS
 from experiments.public_pairs.systems import COMPARED, System, defaults, system_rows, systems
+from experiments.public_pairs.systems import SYSTEMS as ALL_SYSTEMS
 from redraft.cli import _options
 from redraft.cli._progress import watched
 from redraft.errors import ConfigError

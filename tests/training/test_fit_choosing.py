@@ -33,7 +33,13 @@ def combined() -> RetrieveAndEdit:
     neural = train_neural(Split(train, dev), model.retriever, options)
     chooser = _combined(editor, neural, dev, model.retriever, is_known=False, deadline=math.inf)
     assert chooser is not None
-    both = ChoosingEditor(editor.templates, editor.chooser, neural=neural, combined=chooser)
+    both = ChoosingEditor(
+        editor.templates,
+        editor.chooser,
+        reranker=editor.reranker,
+        neural=neural,
+        combined=chooser,
+    )
     return RetrieveAndEdit(model.retriever, both)
 
 

@@ -29,6 +29,7 @@ from redraft.types import Candidate, Input, Prototype, TracedToken, normal_input
 
 if TYPE_CHECKING:
     from redraft.editing.neural import NeuralEditor
+    from redraft.editing.sketch_editor import SketchEditor
 
 PROTOTYPES = 30
 """Prototypes that propose outputs."""
@@ -92,7 +93,7 @@ class ChoosingEditor(Editor):
         chooser: Chooser | None = None,
         *,
         reranker: Reranker | None = None,
-        neural: "NeuralEditor | None" = None,
+        neural: "NeuralEditor | SketchEditor | None" = None,
         combined: Chooser | None = None,
     ) -> None:
         self.templates = templates
@@ -107,7 +108,7 @@ class ChoosingEditor(Editor):
         chooser = self.combined or self.chooser
         return chooser.confidence if chooser else None
 
-    def with_neural(self, neural: "NeuralEditor") -> "ChoosingEditor":
+    def with_neural(self, neural: "NeuralEditor | SketchEditor") -> "ChoosingEditor":
         """Return an editor whose pools have the candidates of a network, before it is judged."""
         return ChoosingEditor(self.templates, self.chooser, reranker=self.reranker, neural=neural)
 
@@ -242,14 +243,20 @@ class ChoosingEditor(Editor):
             reranker = Reranker.load(artifact.path(RERANKER))
         if COMBINED not in artifact.files:
             return cls(templates, chooser, reranker=reranker)
-        from redraft.editing.neural import NeuralEditor
-
-        neural = NeuralEditor.load(artifact.part(NEURAL))
+        neural = _load_network(artifact.part(NEURAL), table)
         paths = artifact.path(COMBINED), artifact.path(COMBINED_CONFIDENCE)
         combined = Chooser.load(*paths, features=COMBINED_FEATURES, context=len(CONTEXT))
         if chooser is None:
             raise damaged(artifact.path(COMBINED), f"it needs {CHOOSER}")
         return cls(templates, chooser, reranker=reranker, neural=neural, combined=combined)
+
+
+def _load_network(part: Artifact, table: ValueTable) -> "NeuralEditor | SketchEditor":
+    """Load a network over sketches, or one over the pairs themselves."""
+    from redraft.editing.neural import NeuralEditor
+    from redraft.editing.sketch_editor import SKETCH, SketchEditor
+
+    return SketchEditor.load(part, table) if SKETCH in part.files else NeuralEditor.load(part)
 
 
 def _answers(

@@ -24,13 +24,10 @@ GENERATED = 5
 
 COMBINED_FEATURES = (
     "log_odds",  # by the chooser; the lowest of all for an output that no prototype proposes
-    "is_first",  # the chooser's first
     "is_proposed",
-    "predicted",  # similarity to the output that the prototypes predict together
     "neural_rank",
     "is_neural_first",
-    "likelihood",  # log-probability of a token
-    "likelihood_lead",  # of the whole output, to the likeliest
+    "posterior",  # log-odds of the network's probability among the outputs
     "invented",
 )
 
@@ -100,20 +97,18 @@ def pool_of(
     pool = list(pooled.values())
     outputs = [candidate.output for candidate in pool]
     scored = neural.log_probs(x, first_outputs(proposals.prototypes), outputs)
-    likeliest = max((log_prob for log_prob, _ in scored), default=0.0)
+    likelihoods = np.array([log_prob for log_prob, _ in scored])
+    posterior = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
     lowest = min(odds.values(), default=0.0)
     rows = [
         [
             odds.get(key, lowest),
-            position == 0,
             key in odds,
-            proposals.similarity(outputs[position], templates),
             1 / (1 + ranks[key]) if key in ranks else 0.0,
             ranks.get(key) == 0,
-            log_prob / max(1, count),
-            log_prob - likeliest,
+            log_odds(float(posterior[position])),
             bool(proposals.invented(outputs[position], templates)),
         ]
-        for position, (key, (log_prob, count)) in enumerate(zip(pooled, scored, strict=True))
+        for position, key in enumerate(pooled)
     ]
     return Pool(pool, np.array(rows, np.float64).reshape(len(rows), len(COMBINED_FEATURES)))

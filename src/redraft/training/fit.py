@@ -32,6 +32,9 @@ DEV_MAX = 300
 DEV_MIN = 20
 """With fewer examples none is held out: there is no validation and no calibration."""
 
+JUDGED, JUDGED_SHARE = 100, 0.2
+"""Examples that are held out to judge a network beside other proposers, at most this share."""
+
 RETRIEVER_SHARE = 0.2
 """Share of the budget for a learned retriever; the editor gets the rest."""
 
@@ -81,13 +84,20 @@ class Split:
     dev: Sequence[Example]
 
     @classmethod
-    def of(cls, examples: Sequence[Example], options: FitOptions) -> "Split":
-        """Split `examples`, independently of the seed."""
+    def of(
+        cls, examples: Sequence[Example], options: FitOptions, *, judges: bool = False
+    ) -> "Split":
+        """Split `examples`, independently of the seed.
+
+        If dev also judges a network beside other proposers, a small set holds out more.
+        """
         if options.dev is not None:
             return cls(examples, options.dev)
         if len(examples) < DEV_MIN:
             return cls(examples, [])
         share = min(DEV_SHARE, DEV_MAX / len(examples))
+        if judges:
+            share = max(share, min(JUDGED_SHARE, JUDGED / len(examples)))
         parts = split(examples, {"train": 1 - share, "dev": share}, seed=0)
         return cls(parts["train"], parts["dev"])
 

@@ -29,6 +29,7 @@ from redraft.types import Example
 
 if TYPE_CHECKING:
     from redraft.editing.neural import NeuralEditor
+    from redraft.editing.sketch_editor import SketchEditor
 
 FOLDS = 10
 MAX_QUESTIONS = 800
@@ -90,7 +91,7 @@ def is_judgeable(editor: ChoosingEditor, dev: Sequence[Example], options: FitOpt
 
 def add_neural(
     editor: ChoosingEditor,
-    neural: "NeuralEditor",
+    neural: "NeuralEditor | SketchEditor",
     dev: Sequence[Example],
     retriever: Retriever,
     options: FitOptions,
@@ -126,7 +127,7 @@ def add_neural(
 
 def _combined(
     editor: ChoosingEditor,
-    neural: "NeuralEditor",
+    neural: "NeuralEditor | SketchEditor",
     dev: Sequence[Example],
     retriever: Retriever,
     *,

@@ -10,14 +10,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redraft.editing.base import Editor
 from redraft.editing.choosing import ChoosingEditor
+from redraft.editing.constraints import find_syntax
 from redraft.errors import ConfigError, PairsError
 from redraft.model import RetrieveAndEdit
 from redraft.registry import EDITORS, check_part, find_part, reference_of
 from redraft.retrieval.base import Retriever
+from redraft.training.epoch_sampling import vocabulary_sample
 from redraft.training.fit import (
     FitOptions,
     Split,
@@ -28,6 +30,10 @@ from redraft.training.fit import (
 from redraft.training.fit_choosing import add_neural, fit_choosing, is_judgeable
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
+
+if TYPE_CHECKING:
+    from redraft.editing.neural import NeuralEditor
+    from redraft.editing.sketch_editor import SketchEditor
 
 NEURAL_EDITOR = EDITORS["neural"]
 CHOOSING_EDITOR = EDITORS["choosing"]
@@ -55,7 +61,9 @@ def fit_model(
     learns_retriever = _is_learned(retriever)
     is_choosing = isinstance(editor, type) and reference_of(editor) == CHOOSING_EDITOR
     trains = _is_neural(editor) or (is_choosing and _trains_network(options))
-    parts = Split.of(examples, options) if learns_retriever or trains else Split(examples, [])
+    parts = Split(examples, [])
+    if learns_retriever or trains:
+        parts = Split.of(examples, options, judges=is_choosing and trains)
     started = time.monotonic()
     with training_lock(options.folder, is_main=options.workers.is_main):
         fitted = fit_retriever(parts, retriever, options)
@@ -97,10 +105,14 @@ def _with_network(
     is_known: bool,
 ) -> ChoosingEditor:
     """Train a network and let it propose, if it helps on dev."""
-    from redraft.training.fit_neural import train_neural
+    from redraft.training.fit_neural import train_neural, train_sketches
 
-    share = (1 - JUDGING_SHARE) * options.budget
-    neural = train_neural(parts, retriever, replace(options, budget=share))
+    training = replace(options, budget=(1 - JUDGING_SHARE) * options.budget)
+    neural: NeuralEditor | SketchEditor
+    if find_syntax([example.y for example in vocabulary_sample(parts.train)]) == "any":
+        neural = train_sketches(parts, editor.templates.table, training)
+    else:  # sketches are not checked for their syntax
+        neural = train_neural(parts, retriever, training)
     if not options.workers.is_main:
         return editor
     seconds = JUDGING_SHARE * options.budget if options.budget else math.inf

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from redraft.config.toml import override, values_of
+from redraft.config.toml import merged, override, values_of
 from redraft.editing.constraints import AUTO
 from redraft.editing.neural import NeuralEditor
+from redraft.editing.sketch import sketch_examples
+from redraft.editing.sketch_editor import SketchEditor
+from redraft.editing.value_table import ValueTable
 from redraft.metrics.next_token import first_choice_share
 from redraft.metrics.retrieval_quality import mean_bleu
 from redraft.model import RetrieveAndEdit
@@ -160,6 +163,24 @@ def train_neural(parts: Split, retriever: Retriever, options: FitOptions) -> Neu
         )
         editor = editor.with_cache(fit_cache(editor, held_out, nearest))
     return editor
+
+
+SKETCHES = {
+    "training": {"batch_size": 32},
+    "decoding": {"syntax": "any"},
+}
+"""Settings of a network over sketches in the place of the preset's."""
+
+
+def train_sketches(parts: Split, table: ValueTable, options: FitOptions) -> SketchEditor:
+    """Train a network on the sketches of the training examples."""
+    train, model = sketch_examples(parts.train, table)
+    with table.without(parts.dev):
+        dev = [model.sketch(example, table) for example in parts.dev]
+    settings = merged(SKETCHES, options.settings.get("editor", {}))
+    options = replace(options, settings={**options.settings, "editor": settings})
+    network = train_neural(Split(train, dev), NoRetriever(train), options)
+    return SketchEditor(network, model, table)
 
 
 def _calibrated_on(parts: Split, options: FitOptions) -> Sequence[Example]:
