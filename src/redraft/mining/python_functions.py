@@ -6,6 +6,7 @@ Parses sources with `ast`; never runs or imports them.
 import ast
 import io
 import os
+import sysconfig
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,12 @@ MAX_FILE_BYTES = 2 << 20
 """Larger sources are data tables or generated code; they are reported and skipped."""
 
 SKIPPED_FOLDERS = frozenset({"__pycache__", "site-packages", "node_modules", "venv", ".venv"})
+
+TEST_FOLDERS = ("test", "tests", "testing", "_vendor", "idlelib", "lib2to3")
+"""Folders of the standard library and of installed packages that hold tests, tools and copies."""
+
+RULES = 1
+"""Version of the mining rules; increase it with every change: bulk jobs of older rules stop."""
 
 FIELDS = ("docstring", "name", "arguments")
 """Fields of the input of a mined function."""
@@ -63,6 +70,11 @@ def find_sources(paths: Iterable[Path], *, without: Iterable[str] = ()) -> list[
                 package = folders[0] if folders else inside.stem
                 sources.append(Source(file, _text(package), _text(inside.as_posix())))
     return sources
+
+
+def standard_library() -> list[Source]:
+    """Return the source files of this Python's standard library, without its tests."""
+    return find_sources([Path(sysconfig.get_paths()["stdlib"])], without=TEST_FOLDERS)
 
 
 def _is_within(file: Path, root: Path) -> bool:
