@@ -3,7 +3,6 @@
 Writes are atomic: a single put in an object store, write and rename elsewhere. Knows no formats.
 """
 
-import fnmatch
 import os
 import uuid
 from collections.abc import Iterator, Sequence
@@ -90,12 +89,12 @@ def opened(address: str) -> Iterator[IO[bytes]]:
     """Open a file as a seekable binary stream."""
     with _one_line_errors(address):
         if is_remote(address):
-            filesystem, path = _filesystem(address)
-            stream: Any = filesystem.open(path, "rb")
+            filesystem, path = _filesystem(address)  # closes its archive when it is deleted
+            with filesystem.open(path, "rb") as stream:
+                yield stream
         else:
-            stream = local(address).open("rb")
-    with _one_line_errors(address), stream:
-        yield stream
+            with local(address).open("rb") as stream:
+                yield stream
 
 
 def read_whole(address: str) -> bytes | None:
@@ -178,7 +177,9 @@ def _partial(name: str) -> str:
 
 def remove_partial(folder: str) -> None:
     """Remove the partial files of killed writers."""
-    for name in fnmatch.filter(names_in(folder), f"*{PARTIAL}"):
+    for name in names_in(folder):
+        if not name.endswith(PARTIAL):
+            continue
         with _one_line_errors(folder, what="cannot be cleaned up"):
             if is_remote(folder):
                 filesystem, path = _filesystem(joined(folder, name))
@@ -203,15 +204,13 @@ def _one_line_errors(address: str, what: str = "cannot be read") -> Iterator[Non
         raise
     except FileNotFoundError as error:
         raise BulkError(f"{address}: no such file; check the address") from error
-    except (OSError, ImportError, ValueError) as error:
-        raise _cannot(address, what, getattr(error, "strerror", None) or str(error)) from error
     except Exception as error:
-        # file systems raise their own exception types, for example for missing credentials
-        if not is_remote(address):
+        if isinstance(error, OSError | ImportError | ValueError):
+            message = getattr(error, "strerror", None) or str(error)
+        elif is_remote(address):
+            # file systems raise their own exception types, for example for missing credentials
+            message = f"{type(error).__name__}: {error}"
+        else:
             raise
-        raise _cannot(address, what, f"{type(error).__name__}: {error}") from error
-
-
-def _cannot(address: str, what: str, message: str) -> BulkError:
-    reason = next(iter(message.splitlines()), "") or "no reason given"
-    return BulkError(f"{address}: {what} ({reason}); check the address")
+        reason = next(iter(message.splitlines()), "") or "no reason given"
+        raise BulkError(f"{address}: {what} ({reason}); check the address") from error
