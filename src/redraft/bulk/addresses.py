@@ -6,7 +6,7 @@ Writes are atomic: a single put in an object store, write and rename elsewhere. 
 import os
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any
@@ -88,23 +88,17 @@ def _find_remote(address: str) -> list[str]:
 def opened(address: str) -> Iterator[IO[bytes]]:
     """Open a file as a seekable binary stream."""
     with _one_line_errors(address):
-        if is_remote(address):
-            filesystem, path = _filesystem(address)  # closes its archive when it is deleted
-            with filesystem.open(path, "rb") as stream:
-                yield stream
-        else:
-            with local(address).open("rb") as stream:
-                yield stream
+        filesystem, path = _filesystem(address)
+        with filesystem.open(path, "rb") as stream:
+            yield stream
 
 
 def read_whole(address: str) -> bytes | None:
     """Return the bytes of a small file, or None if it does not exist."""
     with _one_line_errors(address):
+        filesystem, path = _filesystem(address)
         try:
-            if is_remote(address):
-                filesystem, path = _filesystem(address)
-                return bytes(filesystem.cat_file(path))
-            return local(address).read_bytes()
+            return bytes(filesystem.cat_file(path))
         except FileNotFoundError:
             return None
 
@@ -178,17 +172,18 @@ def _partial(name: str) -> str:
 def remove_partial(folder: str) -> None:
     """Remove the partial files of killed writers."""
     for name in names_in(folder):
-        if not name.endswith(PARTIAL):
-            continue
-        with _one_line_errors(folder, what="cannot be cleaned up"):
-            if is_remote(folder):
+        if name.endswith(PARTIAL):
+            with _one_line_errors(folder, what="cannot be cleaned up"), suppress(FileNotFoundError):
                 filesystem, path = _filesystem(joined(folder, name))
                 filesystem.rm_file(path)
-            else:
-                (local(folder) / name).unlink(missing_ok=True)
 
 
 def _filesystem(address: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path of the address in it."""
+    if not is_remote(address):  # may contain `::`, which separates the parts of a URL chain
+        from fsspec.implementations.local import LocalFileSystem
+
+        return LocalFileSystem(), str(local(address))
     from fsspec.core import url_to_fs
 
     filesystem, path = url_to_fs(address)
