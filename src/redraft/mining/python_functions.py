@@ -26,7 +26,7 @@ TEST_FOLDERS = ("test", "tests", "testing", "_vendor", "idlelib", "lib2to3")
 """Folders of the standard library and of installed packages that hold tests, tools and copies."""
 
 RULES = 1
-"""Version of the mining rules; increase it with every change: bulk jobs of older rules stop."""
+"""Version of the mining rules; increase it with every change: older bulk jobs are not resumed."""
 
 FIELDS = ("docstring", "name", "arguments")
 """Fields of the input of a mined function."""
