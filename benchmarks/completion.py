@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.measurement import Measurement
+from experiments.lib.installed import installed_functions
 from redraft import RetrieveAndEdit
 from redraft.completion.engine import CompletionEngine
 from redraft.completion.project import Project, index_project
 from redraft.data.split import split
-from redraft.mining.installed import installed_functions
 from redraft.mining.python_functions import as_source
 from redraft.text.tokenizer import Tokenizer, spell
 from redraft.training.fit import FitOptions

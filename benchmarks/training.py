@@ -9,8 +9,7 @@ import torch
 
 from benchmarks.measurement import Measurement, best_seconds
 from redraft.editing.neural import NeuralEditor
-from redraft.mining.installed import standard_library
-from redraft.mining.python_functions import mine
+from redraft.mining.python_functions import mine, standard_library
 from redraft.models.autoencoder import NoisyAutoencoder
 from redraft.models.batch import Sequences
 from redraft.models.config import AutoencoderConfig

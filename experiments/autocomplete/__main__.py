@@ -9,6 +9,7 @@ Without --data the packages are downloaded and mined. An interrupted training re
 command is given again.
 """
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,11 +19,11 @@ from experiments.autocomplete.completions import METRICS
 from experiments.autocomplete.figures import write_plots
 from experiments.autocomplete.run import MEASURES, PUBLISHED
 from experiments.autocomplete.settings import SETTINGS, Functions
+from experiments.corpus.run import STATISTICS, write_corpus
 from experiments.lib.example_scores import append_scores, read_scores
 from experiments.lib.paired import difference_rows, similarity_rows
 from experiments.lib.results import DISTANCE, SIMILARITY, Row
 from experiments.lib.runner import Study, add_measures, measures, parser, run, seeds
-from redraft.cli._mine_packages import STATISTICS, mine_packages
 from redraft.cli._progress import watched
 from redraft.training.fit import FitOptions
 
@@ -40,7 +41,7 @@ KEPT = (*METRICS, DISTANCE, SIMILARITY)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the command line asks for."""
     options = parser(HERE, __doc__)
-    options.add_argument("--data", type=Path, help="corpus made by `redraft mine --packages`")
+    options.add_argument("--data", type=Path, help="corpus made by `python -m experiments.corpus`")
     options.add_argument(
         "--size", choices=list(SIZES), default="small", help="some 5,000 training functions, or all"
     )
@@ -75,7 +76,7 @@ def _rows(chosen: Namespace, folder: Path) -> Iterator[Row]:
 def _mined(size: str, folder: Path) -> Path:
     """Return the corpus of this size in `folder`, downloaded and mined unless it is there."""
     if not (folder / STATISTICS).exists():
-        mine_packages(LISTS[size], folder, jobs=None, seed=0, verbose=False)
+        write_corpus(LISTS[size], folder, jobs=os.cpu_count() or 1, seed=0)
     return folder
 
 

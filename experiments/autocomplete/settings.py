@@ -36,11 +36,12 @@ class Functions:
 
     @classmethod
     def read(cls, folder: Path) -> "Functions":
-        """The functions of a corpus that `redraft mine --packages` wrote."""
+        """The functions of a corpus that `python -m experiments.corpus` wrote."""
         for side in ("train", "dev", "test"):
             if not (folder / f"{side}.jsonl").exists():
                 raise PairsError(
-                    f"{folder}: has no {side}.jsonl; build a corpus with redraft mine --packages"
+                    f"{folder}: has no {side}.jsonl; "
+                    "build a corpus with `python -m experiments.corpus`"
                 )
         train, dev, test = (
             read_pairs(folder / f"{side}.jsonl") for side in ("train", "dev", "test")

@@ -7,6 +7,7 @@ tables of the pages are written by `python -m experiments.tables`.
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def parser(folder: Path, description: str | None) -> ArgumentParser:
         description=description,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    options.add_argument("--seeds", type=_count, default=3, help="number of seeds (3)")
+    options.add_argument("--seeds", type=count, default=3, help="number of seeds (3)")
     options.add_argument(
         "--first-seed", type=int, default=0, help="first seed (0); earlier runs join the mean"
     )
@@ -38,7 +39,7 @@ def parser(folder: Path, description: str | None) -> ArgumentParser:
     return options
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     """Return `text` as a number of at least 1."""
     if not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a number of at least 1")
@@ -137,8 +138,16 @@ def run(
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Record the study that the command line asks for; a user's mistake ends in one line."""
+    chosen = options.parse_args(arguments)
+    with one_line_errors():
+        record(study(chosen))
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Exit with one line on stderr after a user's mistake (2) or an interruption (130)."""
     try:
-        record(study(options.parse_args(arguments)))
+        yield
     except TrainingInterrupted as stop:
         print_note(str(stop))
         sys.exit(130)

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from experiments.lib.bench import Bench, Questions, Rows, paper_rows, system_rows
+from experiments.lib.installed import Watch
 from experiments.lib.results import Measured
 from experiments.lib.tables import Table
 from experiments.pairs.queries import make_queries
 from experiments.pairs.signatures import mine_signatures, split_signatures
-from redraft.mining.installed import Watch, standard_library
+from redraft.mining.python_functions import standard_library
 from redraft.types import Example
 
 METRICS = {"bleu_yin": "BLEU yin", "exact": "exact %", "exact_unseen": "exact, unseen %"}

@@ -8,6 +8,7 @@ from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from experiments.lib.installed import installed_functions
 from experiments.lib.results import Row
 from experiments.lib.runner import Study, mining_progress, parser, run, seeds
 from experiments.retrieval.comparison import (
@@ -20,7 +21,6 @@ from experiments.retrieval.comparison import (
 from experiments.retrieval.corpora import cards, functions
 from redraft.cli._console import working
 from redraft.cli._progress import watched
-from redraft.mining.installed import installed_functions
 from redraft.training.fit import FitOptions
 
 

@@ -42,7 +42,7 @@ def test_a_corpus_without_functions_is_an_error_of_one_line(tmp_path: Path) -> N
     assert done.returncode == 2
     assert done.stderr == (
         f"error: {tmp_path}/strict: has no train.jsonl; "
-        "build a corpus with redraft mine --packages\n"
+        "build a corpus with `python -m experiments.corpus`\n"
     )
 
 

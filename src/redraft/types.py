@@ -240,8 +240,8 @@ class Completion:
     def to_json(self) -> dict[str, Any]:
         """Return the completion as a JSON object."""
         return {
-            "token": self.token,
             "text": self.text,
-            "log_prob": round(self.log_prob, 6),
+            "token": self.token,
+            "probability": None if self.probability is None else round(self.probability, 6),
             "prototype": self.prototype.to_json() if self.prototype else None,
         }

@@ -1,13 +1,14 @@
 """A job goes on from the shards that are there, and touches no folder of another."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from redraft import Example, RetrieveAndEdit
 from redraft.bulk.addresses import names_in, read_whole
-from redraft.bulk.job import BulkTask, Job, Outcome, in_this_process
+from redraft.bulk.job import Job, Outcome, in_this_process
 from redraft.bulk.mine import MineJob
 from redraft.bulk.predict import PredictJob
 from redraft.bulk.ray_cluster import RayCluster
@@ -102,7 +103,7 @@ def test_a_model_that_changes_while_the_job_goes_on_is_told(
 ) -> None:
     model = RetrieveAndEdit.fit(examples, retriever="bm25", editor="verbatim")
     model.save(tmp_path / "model")
-    work = PredictJob.of(str(tmp_path / "model"), PredictOptions(), store=None)
+    work = PredictJob(str(tmp_path / "model"), asdict(PredictOptions()))
     inputs = cut_files([str(pairs_file)], 50)
     assert len(list(Job.begin(work, inputs, str(tmp_path / "a")).run(in_this_process))) == 2
     job = Job.begin(work, inputs, str(tmp_path / "b"))
@@ -123,8 +124,8 @@ def test_shards_are_written_wherever_fsspec_reaches(inputs: Inputs, tmp_path: Pa
 
 
 def test_a_folder_that_workers_do_not_share_is_told(inputs: Inputs, tmp_path: Path) -> None:
-    def elsewhere(task: BulkTask) -> Iterator[Outcome]:
-        return (Outcome(shard.number, 1) for shard in task.shards)
+    def elsewhere(job: Job) -> Iterator[Outcome]:
+        return (Outcome(shard.number, 1) for shard in job.remaining)
 
     job = Job.begin(MineJob(), inputs, str(tmp_path / "out"))
     with pytest.raises(BulkError, match="the folder must be shared by all machines"):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import zipfile
+from dataclasses import astuple
 from pathlib import Path
 
 import pyarrow
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from redraft.bulk.shards import Inputs, Row, Shard, cut_files, cut_sources, read_rows
+from redraft.bulk.shards import Inputs, Row, cut_files, cut_sources, read_rows, shard_from_json
 from redraft.errors import BulkError, PairsError
 from redraft.mining.python_functions import find_sources
 
@@ -126,10 +127,10 @@ def test_sources_are_shards_of_whole_files(tmp_path: Path) -> None:
     ]
 
 
-def test_a_shard_can_be_told_to_another_machine(tmp_path: Path) -> None:
+def test_a_shard_can_be_sent_to_another_machine(tmp_path: Path) -> None:
     inputs = cut_files([str(lines_file(tmp_path / "rows.jsonl", 5))], 2)
-    told = json.loads(json.dumps([shard.to_json() for shard in inputs.shards]))
-    assert tuple(map(Shard.from_json, told)) == inputs.shards
+    sent = json.loads(json.dumps([astuple(shard) for shard in inputs.shards]))
+    assert tuple(map(shard_from_json, sent)) == inputs.shards
 
 
 def test_a_row_that_cannot_be_read_is_named(tmp_path: Path) -> None:

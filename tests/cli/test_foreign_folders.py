@@ -23,7 +23,6 @@ WRITING_VERBS: dict[str, Sequence[str]] = {
     "split": ("split", "{pairs}", "-o", "{out}"),
     "evaluate": ("evaluate", "{model}", "{pairs}", "-o", "{out}"),
     "mine": ("mine", "{sources}", "-o", "{out}/"),
-    "mine --packages": ("mine", "--packages", "{packages}", "-o", "{out}"),
     "predict -o": ("predict", "{model}", "--file", "{pairs}", "-o", "{out}/"),
     "embed": ("embed", "{embedder}", "{pairs}", "-o", "{out}"),
     "demo": ("demo", "-o", "{out}"),
@@ -40,14 +39,12 @@ def places(tmp_path: Path, pairs_file: Path, examples: list[Example]) -> dict[st
     functions = [f for found in Project.read([tmp_path / "sources"]).files.values() for f in found]
     for folder, pairs in (("model", examples), ("functions", functions)):
         RetrieveAndEdit.fit(pairs, retriever="bm25", editor="verbatim").save(tmp_path / folder)
-    (tmp_path / "packages.txt").write_text("redraft-no-such-package==1.0\n")
     return {
         "pairs": pairs_file,
         "model": tmp_path / "model",
         "functions": tmp_path / "functions",
         "embedder": saved_embedder(examples, tmp_path / "embedder"),
         "sources": tmp_path / "sources",
-        "packages": tmp_path / "packages.txt",
     }
 
 

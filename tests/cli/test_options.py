@@ -26,8 +26,6 @@ NUMBERS = [
     *(("embed m x -o y", "--rows", value) for value in ("0", "1000000000", HUGE)),
     *(("fit x -o y", "--seed", value) for value in ("-1", HUGE)),
     *(("split x -o y", "--seed", value) for value in ("-1", HUGE)),
-    *(("mine x", "--seed", value) for value in ("-1", HUGE)),
-    *(("mine x", "--jobs", value) for value in ("0", "1000000000")),
     *(("demo", "--questions", value) for value in ("0", "1000000000")),
     *(("serve m", "--port", value) for value in ("-1", "65536")),
     *(("serve m", "--time-limit", value) for value in ("0", "inf", "-1")),
@@ -69,7 +67,7 @@ def test_a_number_outside_of_its_range_is_refused(command: str, option: str, val
         (["complete", "m", "a.py:1:\u0663"], ": expected FILE:LINE:COL"),
         (["fit", "x", "-o", "y", "--budget", "9" * 400 + "h"], ": expected a time such as 90s"),
         (["complete", "m", "/dev/zero:1:1"], "/dev/zero: larger than 4,000,000 bytes"),
-        (["mine", "--packages", "/dev/zero", "-o", "x"], "/dev/zero: cannot be read (larger than"),
+        (["mine"], "Missing argument 'paths'"),
         (["nonsense\x1b]0;pwn\x07\n"], r"No such command 'nonsense\x1b]0;pwn\x07"),
     ],
 )

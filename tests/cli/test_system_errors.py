@@ -194,7 +194,7 @@ def refused(*arguments: object) -> str:
         ("predict", "model", "--file", "?"),
         ("score", "?", "pairs.jsonl"),
         ("complete", "model", "?:1:1"),
-        ("mine", "--packages", "?", "-o", "new"),
+        ("mine", "?", "-o", "new"),
     ],
     ids=lambda arguments: " ".join(each for each in arguments if each not in FAST),
 )

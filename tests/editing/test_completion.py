@@ -1,5 +1,7 @@
 """Completions of a prefix, by the neural editor and by alignment with prototypes."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -105,8 +107,9 @@ def test_a_prefix_is_aligned_after_the_longest_match_of_its_suffix(
 
 
 def test_a_completion_as_json() -> None:
-    row = Completion("x", "x)", -0.25, None).to_json()
-    assert row == {"token": "x", "text": "x)", "log_prob": -0.25, "prototype": None}
+    row = Completion("x", "x)", math.log(0.25), None).to_json()
+    assert row == {"text": "x)", "token": "x", "probability": 0.25, "prototype": None}
+    assert Completion("x", "x)", -math.inf, None).to_json()["probability"] is None
 
 
 @given(

@@ -15,7 +15,14 @@ from redraft.bulk.shards import cut_sources
 from redraft.data.pairs import read_pairs, write_pairs
 from redraft.data.rows import BadRow
 from redraft.errors import PairsError
-from redraft.mining.python_functions import MAX_FILE_BYTES, Source, as_source, find_sources, mine
+from redraft.mining.python_functions import (
+    MAX_FILE_BYTES,
+    Source,
+    as_source,
+    find_sources,
+    mine,
+    standard_library,
+)
 from redraft.types import Example
 
 Mine = Callable[[str | bytes], list[Example] | BadRow]
@@ -236,7 +243,13 @@ def test_a_file_that_vanished_is_reported(tmp_path: Path) -> None:
     assert found == BadRow("gone.py", 1, "cannot be read: No such file or directory")
 
 
-def standard_library() -> list[Path]:
+def test_the_standard_library_comes_without_its_tests() -> None:
+    folders = {part for source in standard_library() for part in source.path.parts[-3:-1]}
+    assert "json" in folders
+    assert not folders & {"test", "tests", "idlelib"}
+
+
+def library_modules() -> list[Path]:
     folder = Path(sysconfig.get_paths()["stdlib"])
     return sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))[:130]
 
@@ -254,7 +267,7 @@ def dump(statements: list[ast.stmt]) -> list[str]:
     return [ast.dump(statement) for statement in statements]
 
 
-@pytest.mark.parametrize("path", standard_library(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", library_modules(), ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")  # the library's own escapes, parsed again
 def test_a_mined_body_is_the_code_of_its_function(path: Path) -> None:
     found = mine(Source(path, path.stem, path.name))
@@ -273,7 +286,7 @@ def test_a_mined_body_is_the_code_of_its_function(path: Path) -> None:
 
 
 def test_real_code_has_many_functions() -> None:
-    mined = [mine(Source(path, path.stem, path.name)) for path in standard_library()[:60]]
+    mined = [mine(Source(path, path.stem, path.name)) for path in library_modules()[:60]]
     assert sum(len(found) for found in mined if isinstance(found, list)) > 500
 
 

@@ -3,11 +3,10 @@
 Writes are atomic: a single put in an object store, write and rename elsewhere. Knows no formats.
 """
 
-import fnmatch
 import os
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any
@@ -89,23 +88,17 @@ def _find_remote(address: str) -> list[str]:
 def opened(address: str) -> Iterator[IO[bytes]]:
     """Open a file as a seekable binary stream."""
     with _one_line_errors(address):
-        if is_remote(address):
-            filesystem, path = _filesystem(address)
-            stream: Any = filesystem.open(path, "rb")
-        else:
-            stream = local(address).open("rb")
-    with _one_line_errors(address), stream:
-        yield stream
+        filesystem, path = _filesystem(address)
+        with filesystem.open(path, "rb") as stream:
+            yield stream
 
 
 def read_whole(address: str) -> bytes | None:
     """Return the bytes of a small file, or None if it does not exist."""
     with _one_line_errors(address):
+        filesystem, path = _filesystem(address)
         try:
-            if is_remote(address):
-                filesystem, path = _filesystem(address)
-                return bytes(filesystem.cat_file(path))
-            return local(address).read_bytes()
+            return bytes(filesystem.cat_file(path))
         except FileNotFoundError:
             return None
 
@@ -178,16 +171,19 @@ def _partial(name: str) -> str:
 
 def remove_partial(folder: str) -> None:
     """Remove the partial files of killed writers."""
-    for name in fnmatch.filter(names_in(folder), f"*{PARTIAL}"):
-        with _one_line_errors(folder, what="cannot be cleaned up"):
-            if is_remote(folder):
+    for name in names_in(folder):
+        if name.endswith(PARTIAL):
+            with _one_line_errors(folder, what="cannot be cleaned up"), suppress(FileNotFoundError):
                 filesystem, path = _filesystem(joined(folder, name))
                 filesystem.rm_file(path)
-            else:
-                (local(folder) / name).unlink(missing_ok=True)
 
 
 def _filesystem(address: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path of the address in it."""
+    if not is_remote(address):  # may contain `::`, which separates the parts of a URL chain
+        from fsspec.implementations.local import LocalFileSystem
+
+        return LocalFileSystem(), str(local(address))
     from fsspec.core import url_to_fs
 
     filesystem, path = url_to_fs(address)
@@ -203,15 +199,13 @@ def _one_line_errors(address: str, what: str = "cannot be read") -> Iterator[Non
         raise
     except FileNotFoundError as error:
         raise BulkError(f"{address}: no such file; check the address") from error
-    except (OSError, ImportError, ValueError) as error:
-        raise _cannot(address, what, getattr(error, "strerror", None) or str(error)) from error
     except Exception as error:
-        # file systems raise their own exception types, for example for missing credentials
-        if not is_remote(address):
+        if isinstance(error, OSError | ImportError | ValueError):
+            message = getattr(error, "strerror", None) or str(error)
+        elif is_remote(address):
+            # file systems raise their own exception types, for example for missing credentials
+            message = f"{type(error).__name__}: {error}"
+        else:
             raise
-        raise _cannot(address, what, f"{type(error).__name__}: {error}") from error
-
-
-def _cannot(address: str, what: str, message: str) -> BulkError:
-    reason = next(iter(message.splitlines()), "") or "no reason given"
-    return BulkError(f"{address}: {what} ({reason}); check the address")
+        reason = next(iter(message.splitlines()), "") or "no reason given"
+        raise BulkError(f"{address}: {what} ({reason}); check the address") from error

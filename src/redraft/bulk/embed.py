@@ -1,5 +1,6 @@
 """Embed inputs in bulk with a model's learned retriever."""
 
+import importlib.util
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,15 +33,16 @@ class EmbedJob:
         """Load the model's encoder."""
         from redraft.persistence import load_model
 
-        _arrow()
-        encoder = learned_encoder(load_model(self.model, store=self.store).retriever, self.model)
+        if importlib.util.find_spec("pyarrow") is None:
+            raise MissingExtraError("pyarrow", extra="parquet", purpose="redraft embed")
+        encoder = _learned_encoder(load_model(self.model, store=self.store).retriever, self.model)
         one_thread()
         return ShardWorker(
             lambda rows: _embed(rows, encoder), lambda row: input_of_row(row, encoder.fields)
         )
 
 
-def learned_encoder(retriever: "Retriever", model: str) -> "DenseEncoder":
+def _learned_encoder(retriever: "Retriever", model: str) -> "DenseEncoder":
     """Return the dense encoder of a learned retriever; raise `ModelError` for other retrievers."""
     encoder = getattr(retriever, "encoder", None)
     if encoder is not None:
@@ -55,7 +57,7 @@ def learned_encoder(retriever: "Retriever", model: str) -> "DenseEncoder":
 
 
 def _embed(rows: Sequence[Row], encoder: "DenseEncoder") -> Result:
-    pyarrow = _arrow()
+    import pyarrow
     from pyarrow import parquet
 
     inputs = [input_of_row(row, encoder.fields) for row in rows]
@@ -73,12 +75,3 @@ def _embed(rows: Sequence[Row], encoder: "DenseEncoder") -> Result:
     # vector values are all distinct: a dictionary or statistics would only cost space
     parquet.write_table(table, stream, use_dictionary=["file"], write_statistics=["line"])
     return Result(stream.getvalue(), len(rows))
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", extra="parquet", purpose="redraft embed") from error
-    return pyarrow

@@ -5,7 +5,7 @@ by the same or another executor.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from redraft.bulk.addresses import (
     names_in,
     read_whole,
     remove_partial,
+    write_whole,
 )
-from redraft.bulk.addresses import write_whole as write
 from redraft.bulk.shards import Inputs, Shard, read_inputs, read_rows
 from redraft.bulk.work import JobSpec, to_text, worker_of
 from redraft.errors import BulkError
@@ -36,45 +36,13 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class BulkTask:
-    """Shards to process, the serialised job spec and the output folder, as sent to a worker."""
+class Job:
+    """A serialised job spec, its output folder, and the remaining of its `total` shards."""
 
     work: str
     ending: str
     folder: str
-    shards: tuple[Shard, ...]
-
-    def address(self, shard: Shard) -> str:
-        """Return the address of the output of `shard`."""
-        return joined(self.folder, name_of(shard.number, self.ending))
-
-
-Executor = Callable[[BulkTask], Iterator[Outcome]]
-"""Processes the shards of a task, in any order and on any machine; yields each written shard."""
-
-
-def name_of(number: int, ending: str) -> str:
-    """Return the name of an output shard; names sort in input order."""
-    return f"{number:06d}{ending}"
-
-
-def write_shard(task: BulkTask, shard: Shard) -> Outcome:
-    """Process a shard and write its output."""
-    result = worker_of(task.work).work(list(read_rows(shard)))
-    write(task.address(shard), result.content)
-    return Outcome(shard.number, result.rows, result.skipped)
-
-
-def in_this_process(task: BulkTask) -> Iterator[Outcome]:
-    """Process the shards one by one in this process."""
-    return (write_shard(task, shard) for shard in task.shards)
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job over `total` shards, and the task of processing the remaining ones."""
-
-    task: BulkTask
+    remaining: tuple[Shard, ...]
     total: int
 
     @classmethod
@@ -102,23 +70,43 @@ class Job:
             check = worker_of(to_text(work)).check
             for row in read_inputs(inputs):
                 check(row)
-            write(joined(folder, JOB), (json.dumps(wanted, indent=2) + "\n").encode())
-        missing = tuple(s for s in inputs.shards if name_of(s.number, work.ending) not in existing)
-        task = BulkTask(to_text(work), work.ending, folder, missing)
-        return cls(task, len(inputs.shards))
+            write_whole(joined(folder, JOB), (json.dumps(wanted, indent=2) + "\n").encode())
+        remaining = tuple(s for s in inputs.shards if _name(s, work.ending) not in existing)
+        return cls(to_text(work), work.ending, folder, remaining, len(inputs.shards))
 
-    def run(self, execute: Executor) -> Iterator[Outcome]:
+    def run(self, execute: "Executor") -> Iterator[Outcome]:
         """Process the remaining shards with `execute` and yield each one when it is written."""
-        if self.task.shards:
-            yield from execute(self.task)
-        existing = names_in(self.task.folder)
-        lost = [s for s in self.task.shards if name_of(s.number, self.task.ending) not in existing]
-        if lost:
-            raise BulkError(
-                f"{self.task.address(lost[0])}: missing although a worker wrote it; the folder "
-                "must be shared by all machines, or in an object store"
-            )
-        remove_partial(self.task.folder)
+        if self.remaining:
+            yield from execute(self)
+        existing = names_in(self.folder)
+        for name in (_name(shard, self.ending) for shard in self.remaining):
+            if name not in existing:
+                raise BulkError(
+                    f"{joined(self.folder, name)}: missing although a worker wrote it; the folder "
+                    "must be shared by all machines, or in an object store"
+                )
+        remove_partial(self.folder)
+
+
+Executor = Callable[[Job], Iterator[Outcome]]
+"""Processes the remaining shards, in any order and on any machine; yields each written shard."""
+
+
+def in_this_process(job: Job) -> Iterator[Outcome]:
+    """Process the remaining shards one by one in this process."""
+    return (write_shard(shard, job.work, job.ending, job.folder) for shard in job.remaining)
+
+
+def write_shard(shard: Shard, work: str, ending: str, folder: str) -> Outcome:
+    """Process a shard by the serialised spec `work` and write its output to `folder`."""
+    result = worker_of(work).work(list(read_rows(shard)))
+    write_whole(joined(folder, _name(shard, ending)), result.content)
+    return Outcome(shard.number, result.rows, result.skipped)
+
+
+def _name(shard: Shard, ending: str) -> str:
+    """Return the name of an output shard; names sort in input order."""
+    return f"{shard.number:06d}{ending}"
 
 
 def _check_same_job(folder: str, wanted: dict[str, Any]) -> None:
@@ -129,10 +117,10 @@ def _check_same_job(folder: str, wanted: dict[str, Any]) -> None:
             raise ValueError("not an object")
     except (ValueError, RecursionError) as error:
         raise BulkError(f"{joined(folder, JOB)}: damaged; name another folder") from error
-    if stored == wanted:
-        return
-    names: Sequence[str] = [name for name in wanted if stored.get(name) != wanted[name]]
-    differs = ", ".join(names) or "additional keys"
-    raise BulkError(
-        f"{folder}: holds the shards of another job (it differs in: {differs}); name another folder"
-    )
+    if stored != wanted:
+        names = [name for name in wanted if stored.get(name) != wanted[name]]
+        differs = ", ".join(names) or "additional keys"
+        raise BulkError(
+            f"{folder}: holds the shards of another job (it differs in: {differs}); "
+            "name another folder"
+        )

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from redraft.bulk.shards import Row
 from redraft.bulk.work import Result, ShardWorker
 from redraft.data.rows import BadRow
-from redraft.mining.mined_files import RULES
-from redraft.mining.python_functions import mine_content
+from redraft.mining.python_functions import RULES, mine_content
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import IO, Any
 
-from redraft.bulk.job import BulkTask, Outcome
+from redraft.bulk.job import Job, Outcome
 from redraft.errors import BulkError, ConfigError, MissingExtraError
 
 ANY = "auto"
@@ -64,7 +64,7 @@ class RayCluster:
             except (OSError, OverflowError, UnicodeError) as error:
                 raise BulkError(_no_cluster(self.address)) from error
 
-    def __call__(self, task: BulkTask) -> Iterator[Outcome]:
+    def __call__(self, job: Job) -> Iterator[Outcome]:
         """Yield the shards as they are written."""
         self.check()
         with tempfile.TemporaryFile() as log:
@@ -78,21 +78,21 @@ class RayCluster:
                 start_new_session=True,  # Ctrl-C reaches only this process, which stops the driver
             )
             try:
-                yield from self._outcomes(driver, task, log)
+                yield from self._outcomes(driver, job, log)
             finally:
                 _end(driver)
 
     def _outcomes(
-        self, driver: "subprocess.Popen[bytes]", task: BulkTask, log: IO[bytes]
+        self, driver: "subprocess.Popen[bytes]", job: Job, log: IO[bytes]
     ) -> Iterator[Outcome]:
         assert driver.stdin is not None
         assert driver.stdout is not None
         request = {
             "address": self.address,
-            "work": task.work,
-            "ending": task.ending,
-            "folder": task.folder,
-            "shards": [shard.to_json() for shard in task.shards],
+            "work": job.work,
+            "ending": job.ending,
+            "folder": job.folder,
+            "shards": [astuple(shard) for shard in job.remaining],
         }
         is_connected = False
         with suppress(BrokenPipeError):

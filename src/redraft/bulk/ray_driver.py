@@ -13,11 +13,12 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import IO, Any
 
-from redraft.bulk.job import BulkTask, write_shard
+from redraft.bulk.job import write_shard
 from redraft.bulk.ray_cluster import ANY, LOCAL
-from redraft.bulk.shards import Shard
+from redraft.bulk.shards import shard_from_json
 from redraft.errors import PairsError, RedraftError
 
 _STORE_BYTES = 100_000_000
@@ -26,9 +27,9 @@ _STORE_BYTES = 100_000_000
 
 def do_shard(batch: dict[str, Any], *, work: str, ending: str, folder: str) -> dict[str, Any]:
     """Process the shard of a one-row batch; errors are returned as an outcome."""
-    shard = Shard.from_json(json.loads(str(batch["shard"][0])))
+    shard = shard_from_json(json.loads(str(batch["shard"][0])))
     try:
-        outcome = write_shard(BulkTask(work, ending, folder, ()), shard)
+        outcome = write_shard(shard, work, ending, folder)
     except PairsError as error:
         return _failed(str(error))
     except RedraftError as error:
@@ -39,8 +40,7 @@ def do_shard(batch: dict[str, Any], *, work: str, ending: str, folder: str) -> d
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         place = f"{shard.pieces[0].file}:{shard.pieces[0].first}"
         return _failed(f"{place}: processing the shard that starts here failed ({reason})")
-    message = {"number": outcome.number, "rows": outcome.rows, "skipped": outcome.skipped}
-    return {"message": [json.dumps(message)]}
+    return {"message": [json.dumps(asdict(outcome))]}
 
 
 def _failed(reason: str) -> dict[str, Any]:

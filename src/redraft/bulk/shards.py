@@ -22,6 +22,7 @@ from redraft.mining.python_functions import MAX_FILE_BYTES, Source
 
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 PARQUET = (".parquet",)
+_COLUMNS = ("x", "content", "file", "package")  # of Parquet that are read, besides x.NAME
 _CHUNK = 1 << 20
 _LONGEST = 4 * MAX_FILE_BYTES  # a row can hold a whole source file, JSON-escaped
 
@@ -45,18 +46,11 @@ class Shard:
     number: int
     pieces: tuple[Piece, ...]
 
-    def to_json(self) -> list[Any]:
-        """Return the shard as JSON, for a worker."""
-        pieces = [
-            [piece.file, piece.first, piece.lines, piece.offset, piece.name, piece.package]
-            for piece in self.pieces
-        ]
-        return [self.number, pieces]
 
-    @classmethod
-    def from_json(cls, value: Sequence[Any]) -> "Shard":
-        """Return the shard serialised by `to_json`."""
-        return cls(value[0], tuple(Piece(*piece) for piece in value[1]))
+def shard_from_json(value: Sequence[Any]) -> Shard:
+    """Return the shard that `dataclasses.astuple` turned into JSON, for a worker."""
+    number, pieces = value
+    return Shard(number, tuple(Piece(*piece) for piece in pieces))
 
 
 @dataclass(frozen=True)
@@ -203,14 +197,10 @@ def _parquet_rows(piece: Piece, stream: IO[bytes]) -> Iterator[tuple[int, Any]]:
     table = ParquetTable(stream, piece.file)
     first = piece.first - 1
     last = None if piece.lines is None else first + piece.lines
-    wanted = [name for name in table.names if _is_wanted(name)]
+    wanted = [n for n in table.names if n in _COLUMNS or n.startswith("x.")]
     rows = table.rows(wanted, texts=set(wanted), first=first, last=last, longest=_LONGEST)
     for number, cells in rows:
         yield number, cells if isinstance(cells, Unreadable) else _nested(cells)
-
-
-def _is_wanted(name: str) -> bool:
-    return name in ("x", "content", "file", "package") or name.startswith("x.")
 
 
 def _nested(cells: dict[str, Any]) -> dict[str, Any]:

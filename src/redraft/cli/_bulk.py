@@ -96,7 +96,7 @@ def run_job(
         inputs = find_inputs()
     with working("checking the rows"):
         job = Job.begin(work, inputs, out)
-    remaining = len(job.task.shards)
+    remaining = len(job.remaining)
     rows, skipped = 0, list[str]()
     for outcome in progress(job.run(execute), f"{work.name}, shards", total=remaining):
         rows += outcome.rows

@@ -16,8 +16,7 @@ from redraft.text.marks import split_at_values, value_spans
 from redraft.types import Input, input_text
 
 if TYPE_CHECKING:
-    from redraft.completion.engine import Suggestion
-    from redraft.types import Candidate, Example, Prototype, TracedToken
+    from redraft.types import Candidate, Completion, Example, Prototype, TracedToken
 
 _LINES = 24
 """Lines shown of a text; longer texts are truncated with a note."""
@@ -204,7 +203,7 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
     return Panel(Group(*parts), title=title, title_align="left")
 
 
-def suggestion_line(suggestion: "Suggestion", *, rank: int) -> Text:
+def suggestion_line(suggestion: "Completion", *, rank: int) -> Text:
     """Return a suggestion with its rank, probability and the source of its prototype."""
     probability = "      " if suggestion.probability is None else f"{suggestion.probability:6.1%}"
     text = Text(f"{rank}  {probability}  ")
@@ -214,7 +213,7 @@ def suggestion_line(suggestion: "Suggestion", *, rank: int) -> Text:
     return text
 
 
-def suggestions_panel(buffer: str, suggestions: "Sequence[Suggestion]") -> Panel:
+def suggestions_panel(buffer: str, suggestions: "Sequence[Completion]") -> Panel:
     """Return a panel with the buffer up to the cursor and the suggestions for it."""
     lines = [
         suggestion_line(suggestion, rank=rank)

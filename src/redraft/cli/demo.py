@@ -175,8 +175,7 @@ def _complete_code() -> None:
     from redraft.completion.engine import CompletionEngine
     from redraft.data.rows import BadRow
     from redraft.editing.base import VerbatimEditor
-    from redraft.mining.installed import standard_library
-    from redraft.mining.python_functions import as_source, mine
+    from redraft.mining.python_functions import as_source, mine, standard_library
     from redraft.model import RetrieveAndEdit
     from redraft.retrieval.bm25 import Bm25Retriever
 

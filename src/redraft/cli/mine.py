@@ -9,7 +9,6 @@ import typer
 
 from redraft.cli._bulk import ROWS, BulkCommand, RayOption, RowsOption, is_folder, run_job
 from redraft.cli._console import emit, print_note, progress
-from redraft.config.ranges import SEED
 from redraft.errors import PairsError
 
 if TYPE_CHECKING:
@@ -23,44 +22,23 @@ _SHOWN = 5
 
 def command(
     paths: Annotated[
-        list[str] | None,
+        list[str],
         typer.Argument(
             help="Python files or folders; or JSON lines or Parquet with the source code in "
             "`content` and optional columns `file` and `package`.",
             show_default=False,
         ),
-    ] = None,
+    ],
     out: Annotated[
         str | None,
         typer.Option(
-            "-o",
-            "--out",
-            help="Output file (.jsonl), or a folder or address for shards; with --packages a "
-            "folder. [stdout]",
+            "-o", "--out", help="Output file (.jsonl), or a folder or address for shards. [stdout]"
         ),
     ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option(help="Skip folders of this name, such as tests. May be repeated."),
     ] = None,
-    packages: Annotated[
-        Path | None,
-        typer.Option(
-            help="Build a corpus from the packages in this list: download, mine, deduplicate and "
-            "split them. Each line is NAME==VERSION or NAME==VERSION SPLIT, where SPLIT is train, "
-            "dev or test."
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, max=1_024, help="With --packages: number of processes. [CPU cores]"),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=SEED.low, max=SEED.high, help="With --packages: random seed of the split."
-        ),
-    ] = 0,
     rows: RowsOption = ROWS,
     ray: RayOption = None,
     verbose: Annotated[bool, typer.Option(help="List every skipped file.")] = False,
@@ -72,37 +50,18 @@ def command(
 
     Example: `redraft mine src/ --without tests -o pairs.jsonl`
 
-    Example: `redraft mine --packages packages.txt -o corpus/`
-
     With a folder as output, pairs are written in shards of `--rows` sources each. Shards are
     written atomically: after an interruption the same command resumes, on one machine or many.
 
     Example: `redraft mine s3://bucket/sources/*.parquet -o s3://bucket/pairs --ray head:6379`
     """
-    if packages is None:
-        if not paths:
-            raise PairsError("nothing to mine; name Python files or folders, or --packages LIST")
-        if _has_rows(paths) or (out is not None and is_folder(out)):
-            _mine_shards(paths, out, without=without or (), rows=rows, ray=ray, verbose=verbose)
-        elif ray is not None:
-            raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
-        else:
-            sources = [*map(Path, paths)]
-            file = None if out is None else Path(out)
-            _mine_paths(sources, file, without=without or (), verbose=verbose)
-        return
-    if ray is not None:
-        raise PairsError(f"--packages {packages}: does not support --ray; use --jobs instead")
-    if paths or without:
-        raise PairsError(
-            f"--packages {packages}: cannot be combined with paths or --without; "
-            "mine paths and packages with two commands"
-        )
-    if out is None:
-        raise PairsError(f"--packages {packages}: needs a folder to write to; add -o corpus/")
-    from redraft.cli._mine_packages import mine_packages
-
-    mine_packages(packages, Path(out), jobs=jobs, seed=seed, verbose=verbose)
+    if _has_rows(paths) or (out is not None and is_folder(out)):
+        _mine_shards(paths, out, without=without or (), rows=rows, ray=ray, verbose=verbose)
+    elif ray is not None:
+        raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
+    else:
+        file = None if out is None else Path(out)
+        _mine_paths([*map(Path, paths)], file, without=without or (), verbose=verbose)
 
 
 def _has_rows(paths: Sequence[str]) -> bool:

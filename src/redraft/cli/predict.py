@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -157,7 +158,7 @@ def command(
     if out is not None:
         if not file or form is not Format.JSON:
             raise PairsError(f"--out {out}: shards are JSON lines of the inputs in --file FILE")
-        job = PredictJob.of(absolute(str(model)), predict_options, store=store)
+        job = PredictJob(absolute(str(model)), asdict(predict_options), store)
         with _naming_options():
             run_job(job, lambda: cut_files(file, rows, without=out), out, ray=ray)
         return

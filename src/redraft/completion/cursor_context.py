@@ -12,12 +12,13 @@ from redraft.completion.header import Docstring, Header, read_docstring, read_he
 from redraft.completion.logical_lines import LogicalLine, indentation_of, width
 from redraft.completion.scope import Kind, Scope, find_scope
 from redraft.errors import ConfigError
+from redraft.mining.python_functions import normalised
 from redraft.types import Input
 
 MAX_BLOCK_LINES = 50
 """Lines of the prefix in a class or a module."""
 
-_LINE_END = re.compile(r"\r\n?|\n")
+_AFTER_LINE = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 _REST = re.compile(r"[^\r\n]*")
 _SEMICOLON = re.compile(r"[ \t\f]*;[ \t\f]*")
 _WITHOUT_CODE = re.compile(r"^[ \t\f]*(?=#|\Z)", re.MULTILINE)
@@ -31,43 +32,33 @@ class Context:
 
     `prefix` is its body up to the cursor in the format of mining, without the docstring and
     without `indentation`, which further lines of a completion need again. It is empty before the
-    body (see `place`). A class or module has no name and no arguments, and its prefix is its last
-    lines. `line` is its first line, counted from 1.
+    body (see `place`). A class or module has no name and no arguments in its input `x`, and its
+    prefix is its last lines.
     """
 
-    docstring: str
-    name: str
-    arguments: str
+    x: Input
     prefix: str
     indentation: str
     kind: Kind
     place: Place
-    line: int
-
-    @property
-    def x(self) -> Input:
-        """Return the model's input."""
-        return {"docstring": self.docstring, "name": self.name, "arguments": self.arguments}
 
 
 def offset_of(text: str, line: int, column: int) -> int:
     """Return the offset of a line and a column, both counted from 1, in characters."""
-    starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
-    if not 1 <= line <= len(starts):
-        raise ConfigError(f"line {line}: the text has lines 1 to {len(starts)}; name one of them")
-    start = starts[line - 1]
-    end = _LINE_END.search(text, start)
-    last = (end.start() if end else len(text)) - start + 1
+    lines = _AFTER_LINE.split(text)
+    if not 1 <= line <= len(lines):
+        raise ConfigError(f"line {line}: the text has lines 1 to {len(lines)}; name one of them")
+    last = len(lines[line - 1].rstrip("\r\n")) + 1
     if not 1 <= column <= last:
         raise ConfigError(
             f"line {line}, column {column}: the line has columns 1 to {last}; name one of them"
         )
-    return start + column - 1
+    return sum(map(len, lines[: line - 1])) + column - 1
 
 
 def find_context(text: str, offset: int) -> Context:
     """Return the context of the cursor at `offset`; text after its line is ignored."""
-    before = _as_mined(text[:offset])
+    before = "\n" + normalised(text[:offset])
     rest = _REST.match(text, offset)
     scope = find_scope(before, rest[0] if rest else "")
     header = read_header(before, scope.header) if scope.header else None
@@ -80,32 +71,30 @@ def find_context(text: str, offset: int) -> Context:
     indentation = _indentation(body, scope, header)
     function = header if scope.kind == "function" else None
     return Context(
-        docstring=docstring.text if docstring else "",
-        name=function.name if function else "",
-        arguments=function.arguments if function else "",
+        x={
+            "docstring": docstring.text if docstring else "",
+            "name": function.name if function else "",
+            "arguments": function.arguments if function else "",
+        },
         prefix=_prefix(body, indentation, max_lines=None if function else MAX_BLOCK_LINES),
         indentation=indentation,
         kind=scope.kind,
         place="body" if start <= len(before) else "docstring" if docstring else "header",
-        line=before.count("\n", 0, scope.header.start if scope.header else 1),
     )
-
-
-def _as_mined(text: str) -> str:
-    """Return the text as mining normalises it, with a line end prepended."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    return "\n" + text.encode(errors="replace").decode()
 
 
 def _body_start(before: str, header: Header | None, docstring: Docstring | None) -> int:
     """Return the offset of the body; past the end if header or docstring are incomplete."""
-    if docstring and (semicolon := _SEMICOLON.match(before, docstring.end)):
-        return semicolon.end()
-    if not docstring and header is None:
+    if docstring:
+        if semicolon := _SEMICOLON.match(before, docstring.end):
+            return semicolon.end()
+        end = docstring.end
+    elif header is None:
         return 1
-    if not docstring and header and header.body is not None:
+    elif header.body is not None:
         return header.body
-    end = docstring.end if docstring else header.end if header else 0
+    else:
+        end = header.end
     line_end = before.find("\n", end)
     return (line_end if line_end >= 0 else len(before)) + 1
 

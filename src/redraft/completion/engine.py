@@ -5,14 +5,13 @@ decode new tokens. Knows no text editor and no protocol.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from redraft.completion.cursor_context import Context, find_context
 from redraft.completion.logical_lines import closing
 from redraft.editing.session import CompletionSession
 from redraft.model import RetrieveAndEdit
-from redraft.types import Input, Prototype
+from redraft.types import Completion, Input, Prototype
 
 MAX_SUGGESTIONS = 5
 """Prototypes to retrieve if the editor makes one suggestion per prototype."""
@@ -24,28 +23,6 @@ MAX_LINES = 4
 """Maximum lines of a suggestion that closes its brackets."""
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """A text to insert, its first token with its probability, and the prototype.
-
-    A text that is copied verbatim from the prototype has no probability.
-    """
-
-    text: str
-    token: str
-    probability: float | None
-    prototype: Prototype | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the suggestion as a JSON object."""
-        return {
-            "text": self.text,
-            "token": self.token,
-            "probability": None if self.probability is None else round(self.probability, 6),
-            "prototype": self.prototype.to_json() if self.prototype else None,
-        }
-
-
 class CompletionEngine:
     """A model with an LRU cache of completion sessions."""
 
@@ -53,27 +30,25 @@ class CompletionEngine:
         self.model = model
         self._sessions: OrderedDict[tuple[str, ...], CompletionSession] = OrderedDict()
 
-    def complete(self, text: str, offset: int, k: int = 5) -> list[Suggestion]:
+    def complete(self, text: str, offset: int, k: int = 5) -> list[Completion]:
         """Return at most `k` distinct suggestions for the cursor at `offset`, best first.
 
-        None within a header or a docstring, since the model is trained on bodies only.
+        Their texts are indented for insertion at the cursor. There are none within a header or a
+        docstring, since the model is trained on bodies only.
         """
         context = find_context(text, offset)
         if context.place != "body":
             return []
         session = self.session(self._input(context))
         missing = _missing_indentation(text[:offset], context.indentation)
-        suggestions: dict[str, Suggestion] = {}
+        suggestions: dict[str, Completion] = {}
         for rank, completion in enumerate(session.complete(context.prefix, k)):
             added = completion.text
             if rank == 0:
                 added = _close_brackets(session, context.prefix, added)
             added = added.rstrip("\n").replace("\n", f"\n{context.indentation}")
             if added.strip():
-                suggestion = Suggestion(
-                    missing + added, completion.token, completion.probability, completion.prototype
-                )
-                suggestions.setdefault(added, suggestion)
+                suggestions.setdefault(added, replace(completion, text=missing + added))
         return list(suggestions.values())
 
     def session(self, x: Input) -> CompletionSession:

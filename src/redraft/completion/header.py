@@ -7,10 +7,10 @@ mining, and falls back on the source text. Knows no cursor.
 import ast
 import inspect
 import re
-import warnings
 from dataclasses import dataclass
 
 from redraft.completion.logical_lines import COMMENT, HEADER, STRING, LogicalLine, closing
+from redraft.mining.python_functions import parse_quietly, without_surrogates
 
 _NAME = re.compile(rf"{HEADER}(?P<name>\w*)")
 _PART = re.compile(rf"{STRING}|{COMMENT}|(?P<open>[(\[{{])|(?P<close>[)\]}}])|(?P<colon>:)")
@@ -74,7 +74,7 @@ def read_docstring(text: str, line: LogicalLine) -> Docstring | None:
         docstring = ast.get_docstring(tree)
         if docstring is None:
             return None
-        return Docstring(_printable(docstring), line.start + _end(tree.body[0], source))
+        return Docstring(without_surrogates(docstring), line.start + _end(tree.body[0], source))
     string = _STRING.match(source)
     if string and not source[string.end() :].strip():  # an escape is cut off or invalid
         docstring = inspect.cleandoc(string["string"].strip("\"'"))
@@ -87,7 +87,7 @@ def _arguments(source: str) -> str:
     tree = _parse(f"def f({source}\n): pass")
     if tree and isinstance(function := tree.body[0], ast.FunctionDef):
         try:
-            return _printable(ast.unparse(function.args))
+            return without_surrogates(ast.unparse(function.args))
         except RecursionError:
             pass
     return source.strip()
@@ -96,9 +96,7 @@ def _arguments(source: str) -> str:
 def _parse(text: str) -> ast.Module | None:
     """Parse a text; None if it is invalid."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the user's code, such as "\d" in a string
-            return ast.parse(text)
+        return parse_quietly(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -108,8 +106,3 @@ def _end(statement: ast.stmt, text: str) -> int:
     *above, last = text.split("\n")[: statement.end_lineno]
     column = len(last.encode()[: statement.end_col_offset].decode())
     return sum(len(line) + 1 for line in above) + column
-
-
-def _printable(text: str) -> str:
-    """Replace lone surrogates, which an escape can produce, by `?`, as mining does."""
-    return text.encode(errors="replace").decode()

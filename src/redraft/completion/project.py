@@ -66,20 +66,17 @@ class IndexChange:
     @classmethod
     def between(cls, retriever: Retriever, project: Project) -> "IndexChange":
         """Return the change that replaces the examples of all files that differ."""
-        rows_of: dict[str, list[int]] = {}
-        for row, example in enumerate(retriever.examples):
-            rows_of.setdefault(str(example.meta.get("file")), []).append(row)
         indexed = retriever.examples
-        same = {
-            name
-            for name, functions in project.files.items()
-            if [indexed[row] for row in rows_of.get(name, [])] == functions
-        }
-        changed = {name: examples for name, examples in project.files.items() if name not in same}
-        return cls(
-            sorted(row for name, rows in rows_of.items() if name not in same for row in rows),
-            [example for examples in changed.values() for example in examples],
-        )
+        rows_of: dict[str, list[int]] = {}
+        for row, example in enumerate(indexed):
+            rows_of.setdefault(str(example.meta.get("file")), []).append(row)
+        added: list[Example] = []
+        for name, functions in project.files.items():
+            if [indexed[row] for row in rows_of.get(name, [])] == functions:
+                rows_of.pop(name, None)
+            else:
+                added += functions
+        return cls(sorted(row for rows in rows_of.values() for row in rows), added)
 
 
 def index_project(model: RetrieveAndEdit, project: Project) -> tuple[RetrieveAndEdit, IndexChange]:

@@ -1,1 +1,1 @@
-"""Python sources and packages to examples. Sources are read, never run."""
+"""Python sources to examples. Sources are read, never run."""

@@ -6,6 +6,7 @@ Parses sources with `ast`; never runs or imports them.
 import ast
 import io
 import os
+import sysconfig
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,12 @@ MAX_FILE_BYTES = 2 << 20
 """Larger sources are data tables or generated code; they are reported and skipped."""
 
 SKIPPED_FOLDERS = frozenset({"__pycache__", "site-packages", "node_modules", "venv", ".venv"})
+
+TEST_FOLDERS = ("test", "tests", "testing", "_vendor", "idlelib", "lib2to3")
+"""Folders of the standard library and of installed packages that hold tests, tools and copies."""
+
+RULES = 1
+"""Version of the mining rules; increase it with every change: older bulk jobs are not resumed."""
 
 FIELDS = ("docstring", "name", "arguments")
 """Fields of the input of a mined function."""
@@ -63,6 +70,11 @@ def find_sources(paths: Iterable[Path], *, without: Iterable[str] = ()) -> list[
                 package = folders[0] if folders else inside.stem
                 sources.append(Source(file, _text(package), _text(inside.as_posix())))
     return sources
+
+
+def standard_library() -> list[Source]:
+    """Return the source files of this Python's standard library, without its tests."""
+    return find_sources([Path(sysconfig.get_paths()["stdlib"])], without=TEST_FOLDERS)
 
 
 def _is_within(file: Path, root: Path) -> bool:
@@ -109,19 +121,33 @@ def mine_content(
 def _decode(content: bytes | str) -> str:
     """Decode a source by its declared encoding, with line ends normalised to newlines."""
     if isinstance(content, str):  # decoded already, whatever it declares
-        text = content.removeprefix("\ufeff").encode(errors="replace").decode()
-        return io.StringIO(text, newline=None).read()
+        return normalised(content)
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     return io.TextIOWrapper(io.BytesIO(content), encoding).read()
 
 
+def normalised(text: str) -> str:
+    """Return a source without byte order mark and lone surrogates, its line ends as newlines."""
+    text = without_surrogates(text.removeprefix("\ufeff"))
+    return io.StringIO(text, newline=None).read()
+
+
+def without_surrogates(text: str) -> str:
+    """Return the text with lone surrogates, which an escape can produce, replaced by `?`."""
+    return text.encode(errors="replace").decode()
+
+
+def parse_quietly(text: str) -> ast.Module:
+    """Parse a source, ignoring warnings about it, such as of "\\d" in a plain string."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
 def _functions(text: str, *, documented_only: bool) -> list[Function]:
     """Return the functions and methods, sorted by line."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the mined code, such as "\d" in a plain string
-        tree = ast.parse(text)
     functions: list[Function] = []
-    waiting: list[ast.AST] = [tree]
+    waiting: list[ast.AST] = [parse_quietly(text)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Function) and (_docstring(node) or not documented_only):
@@ -149,8 +175,8 @@ def _examples(
 
 
 def _docstring(node: Function) -> str:
-    """Return the cleaned docstring; lone surrogates, written as escapes, become `?`."""
-    return (ast.get_docstring(node) or "").encode(errors="replace").decode()
+    """Return the cleaned docstring, or an empty text."""
+    return without_surrogates(ast.get_docstring(node) or "")
 
 
 def body_after_docstring(node: Function, lines: list[str]) -> str:

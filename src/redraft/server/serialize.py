@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from redraft.completion.engine import Suggestion
 from redraft.report.embedding_map import EmbeddingMap
 from redraft.server import schema
 from redraft.server.field_error import FieldError as FieldError
@@ -37,7 +36,7 @@ def candidate(value: Candidate) -> schema.CandidateSchema:
     )
 
 
-def completion(value: Completion | Suggestion) -> schema.CompletionSchema:
+def completion(value: Completion) -> schema.CompletionSchema:
     """Convert a completion of an output or a suggestion at a cursor."""
     return schema.CompletionSchema(
         text=value.text,

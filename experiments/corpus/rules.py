@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
 
+from experiments.corpus.mined_files import MinedFunction, MinedPackage
+from experiments.corpus.near_duplicates import near_duplicates
+from experiments.corpus.packages import normalise
 from redraft.errors import PairsError
-from redraft.mining.mined_files import MinedFunction, MinedPackage
-from redraft.mining.near_duplicates import near_duplicates
-from redraft.mining.packages import normalise
 from redraft.text.tokenizer import is_word
 
 SHORTEST, LONGEST = 5, 150

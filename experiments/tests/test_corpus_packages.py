@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from experiments.corpus import packages
+from experiments.corpus.packages import SIDES, Fetched, Pinned, fetch, find_archive, read_list
+from experiments.corpus.rules import SHARES
+from experiments.tests.wheels import write_wheel
 from redraft.errors import PairsError
-from redraft.mining import packages
-from redraft.mining.corpus import SHARES
-from redraft.mining.packages import SIDES, Fetched, Pinned, fetch, find_archive, read_list
-from tests.wheels import write_wheel
 
 
 def test_a_list_is_read_with_comments_and_in_the_order_of_names(tmp_path: Path) -> None:

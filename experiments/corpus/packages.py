@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.corpus.archives import ENDINGS, WHEEL
 from redraft.errors import PairsError
-from redraft.mining.archives import ENDINGS, WHEEL
 from redraft.storage.reading import read_at_most
 
 BATCH = 16

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.corpus import processes as mining
+from experiments.corpus.processes import ArchiveTask, Refused, mine_all
+from experiments.tests.wheels import source, truncate, write_wheel
 from redraft.errors import PairsError
-from redraft.mining import processes as mining
-from redraft.mining.processes import ArchiveTask, Refused, mine_all
-from tests.wheels import source, truncate, write_wheel
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_workers_follow_a_parent_that_is_killed(tmp_path: Path) -> None:
     (tmp_path / "tests_worker.py").write_text(
         "import os, time\n"
         "from pathlib import Path\n"
-        "from redraft.mining.processes import _start_worker\n"
+        "from experiments.corpus.processes import _start_worker\n"
         "def stay(path):\n"
         "    _start_worker()\n"
         "    Path(path + '.new').write_text(str(os.getpid()))\n"

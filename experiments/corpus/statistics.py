@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from redraft.mining.corpus import SHARES, Corpus, Functions
-from redraft.mining.mined_files import MinedPackage
-from redraft.mining.near_duplicates import nearest_similarities
+from experiments.corpus.mined_files import MinedPackage
+from experiments.corpus.near_duplicates import nearest_similarities
+from experiments.corpus.rules import SHARES, Corpus, Functions
 
 SIMILARITIES = (0.9, 0.7)
 QUANTILES = (0.1, 0.5, 0.9, 0.99)

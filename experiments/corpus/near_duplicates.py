@@ -7,14 +7,13 @@ depend only on the tokens and are the same on every machine. Knows no functions 
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import Indel
 
-    Words: TypeAlias = NDArray[np.uint64]
-
+Words: TypeAlias = NDArray[np.uint64]
 Tokens: TypeAlias = Sequence[str]
 
 PERMUTATIONS = 128
@@ -32,14 +31,12 @@ _LETTERS = 0x110000
 class Pairs:
     """Candidate pairs: row `left[i]` of one set and row `right[i]` of the other."""
 
-    left: "NDArray[np.int64]"
-    right: "NDArray[np.int64]"
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
 
 
-def _scramble(words: "Words") -> "Words":
+def _scramble(words: Words) -> Words:
     """Apply a fixed pseudorandom permutation of 64-bit words (the splitmix64 finaliser)."""
-    import numpy as np
-
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -54,13 +51,11 @@ class _Digests(dict[str, int]):
         return self.setdefault(token, int.from_bytes(digest, "little"))
 
 
-def signatures(sequences: Sequence[Tokens], *, permutations: int = PERMUTATIONS) -> "Words":
+def signatures(sequences: Sequence[Tokens], *, permutations: int = PERMUTATIONS) -> Words:
     """Return MinHash signatures (N, permutations) of the sets of token bigrams.
 
     The share of equal columns of two rows estimates the Jaccard similarity of their sets.
     """
-    import numpy as np
-
     digests = _Digests()
     result = np.empty((len(sequences), permutations), dtype=np.uint64)
     for start in range(0, len(sequences), _CHUNK):
@@ -69,10 +64,8 @@ def signatures(sequences: Sequence[Tokens], *, permutations: int = PERMUTATIONS)
     return result
 
 
-def _sign(sequences: Sequence[Tokens], digests: _Digests, permutations: int) -> "Words":
+def _sign(sequences: Sequence[Tokens], digests: _Digests, permutations: int) -> Words:
     """Return the signatures of a chunk of sequences."""
-    import numpy as np
-
     words = np.array([digests[t] for tokens in sequences for t in (*tokens, "\n")], np.uint64)
     lengths = np.array([len(tokens) + 1 for tokens in sequences])
     starts = np.cumsum(lengths) - lengths
@@ -84,14 +77,12 @@ def _sign(sequences: Sequence[Tokens], digests: _Digests, permutations: int) -> 
     return np.stack(columns, axis=1)
 
 
-def candidates(left: "Words", right: "Words", *, rows: int) -> Pairs:
+def candidates(left: Words, right: Words, *, rows: int) -> Pairs:
     """Return the distinct pairs of signatures that agree in a whole band of `rows` columns.
 
     Fewer rows per band find less similar pairs, and more false ones. Only the first `BUCKET` rows
     of each bucket of the right side are paired.
     """
-    import numpy as np
-
     codes_by_band = []
     for start in range(0, left.shape[1] - rows + 1, rows):
         left_keys = _band(left, start, rows)
@@ -111,10 +102,8 @@ def candidates(left: "Words", right: "Words", *, rows: int) -> Pairs:
     return Pairs(*np.divmod(codes, max(1, len(right))))
 
 
-def _band(words: "Words", start: int, rows: int) -> "Words":
+def _band(words: Words, start: int, rows: int) -> Words:
     """Return one hash per row of the columns of a band."""
-    import numpy as np
-
     keys = np.zeros(len(words), dtype=np.uint64)
     for column in range(start, start + rows):
         keys = _scramble(keys ^ words[:, column])
@@ -132,15 +121,11 @@ def _spell(sequences: Iterable[Tokens]) -> list[str]:
 
 def similarity(left: Tokens, right: Tokens) -> float:
     """Return the similarity of two sequences, 0 to 1."""
-    from rapidfuzz.distance import Indel
-
     return Indel.normalized_similarity(*_spell([left, right]))
 
 
 def near_duplicates(sequences: Sequence[Tokens], *, threshold: float, rows: int = 4) -> set[int]:
     """Return the rows that are near-duplicates of an earlier row that is kept."""
-    from rapidfuzz.distance import Indel
-
     signed = signatures(sequences)
     pairs = candidates(signed, signed, rows=rows)
     texts = _spell(sequences)
@@ -157,8 +142,6 @@ def nearest_similarities(
     queries: Sequence[Tokens], references: Sequence[Tokens], *, least: float, rows: int = 2
 ) -> list[float]:
     """Return for each query its greatest similarity to a reference; 0 if below `least`."""
-    from rapidfuzz.distance import Indel
-
     pairs = candidates(signatures(queries), signatures(references), rows=rows)
     texts = _spell([*queries, *references])
     best = [0.0] * len(queries)

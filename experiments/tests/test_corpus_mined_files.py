@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from redraft.data.rows import BadRow
-from redraft.mining import mined_files as mined
-from redraft.mining.archives import ArchiveError
-from redraft.mining.mined_files import (
+from experiments.corpus import mined_files as mined
+from experiments.corpus.archives import ArchiveError
+from experiments.corpus.mined_files import (
     content_tokens,
     is_generated,
     is_own_source,
@@ -16,7 +15,8 @@ from redraft.mining.mined_files import (
     mine_archive,
     read_mined,
 )
-from tests.wheels import source, truncate, write_wheel
+from experiments.tests.wheels import source, truncate, write_wheel
+from redraft.data.rows import BadRow
 
 
 def names(found: mined.MinedPackage) -> list[str]:

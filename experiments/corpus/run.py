@@ -1,25 +1,23 @@
-"""`redraft mine --packages`: build a corpus from a list of pinned packages."""
+"""Build a corpus from a list of pinned packages: download, mine, filter, split, write."""
 
 import dataclasses
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
+from experiments.corpus.mined_files import MinedPackage, read_mined
+from experiments.corpus.packages import Fetched, Pinned, fetch, read_list
+from experiments.corpus.processes import ArchiveTask, Refused, mine_all
+from experiments.corpus.rules import SHARES, Corpus, build
+from experiments.corpus.statistics import corpus_statistics
 from redraft.cli._console import print_note, progress, stdout, working
-from redraft.cli.mine import show_skipped
+from redraft.data.pairs import write_pairs
 from redraft.errors import PairsError
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from redraft.data.rows import BadRow
-    from redraft.mining.corpus import Corpus
-    from redraft.mining.mined_files import MinedPackage
-    from redraft.mining.packages import Fetched, Pinned
+from redraft.storage.output_folder import claim
 
 ARCHIVES = "archives"
 """Folder of downloaded archives; users may put their own there."""
@@ -28,53 +26,38 @@ STATISTICS = "statistics.json"
 """Written last: if it exists, the corpus is complete."""
 
 
-def mine_packages(path: Path, out: Path, *, jobs: int | None, seed: int, verbose: bool) -> None:
-    """Download, mine, filter and split the packages listed in `path`."""
-    from redraft.mining.corpus import build
-    from redraft.mining.corpus_statistics import corpus_statistics
-    from redraft.mining.packages import read_list
-    from redraft.storage.output_folder import claim
-
+def write_corpus(path: Path, out: Path, *, jobs: int, seed: int) -> None:
+    """Download, mine, filter and split the packages listed in `path`, and print the statistics."""
     packages = read_list(path)
-    named = {package.name: package.side for package in packages if package.side is not None}
     claim(out, "corpus", inputs=(ARCHIVES,))
-    try:
-        fetched = list(progress(_fetch(packages, out), "downloading", total=len(packages)))
-        mined = _mine(fetched, out, jobs=jobs or os.cpu_count() or 1)
-        show_skipped(list(_skipped(mined)), verbose=verbose)
-        with working("removing duplicates"):
-            try:
-                corpus = build(mined, seed=seed, named=named)
-            except PairsError as error:
-                raise PairsError(f"{path}: {error}") from error
-            names = [package.name for package in packages]
-            statistics = corpus_statistics(corpus, mined, wanted=names, seed=seed)
-        if not corpus.sides or not corpus.rules["strict"].functions:
-            raise PairsError(f"{path}: no documented function in {len(mined):,} mined packages")
-        _write(corpus, statistics, out)
-    except KeyboardInterrupt:
-        print_note("\nstopped; downloads and mined files are kept; run the same command to resume")
-        raise typer.Exit(130) from None
+    fetched = list(progress(_fetch(packages, out), "downloading", total=len(packages)))
+    mined = _mine(fetched, out, jobs=jobs)
+    named = {package.name: package.side for package in packages if package.side is not None}
+    with working("removing duplicates"):
+        try:
+            corpus = build(mined, seed=seed, named=named)
+        except PairsError as error:
+            raise PairsError(f"{path}: {error}") from error
+        names = [package.name for package in packages]
+        statistics = corpus_statistics(corpus, mined, wanted=names, seed=seed)
+    if not corpus.sides or not corpus.rules["strict"].functions:
+        raise PairsError(f"{path}: no documented function in {len(mined):,} mined packages")
+    _write(corpus, statistics, out)
     for table in _tables(statistics):
         stdout().print(table)
     print_note(f"the corpus is in {out}")
 
 
-def _fetch(packages: "Sequence[Pinned]", out: Path) -> "Iterator[Fetched]":
+def _fetch(packages: Sequence[Pinned], out: Path) -> Iterator[Fetched]:
     """Yield the archives of the packages; report failed downloads at once."""
-    from redraft.mining.packages import fetch
-
     for fetched in fetch(packages, out / ARCHIVES):
         if fetched.archive is None:
             print_note(f"skipped {fetched.package}: cannot be downloaded ({fetched.reason})")
         yield fetched
 
 
-def _mine(fetched: "Iterable[Fetched]", out: Path, *, jobs: int) -> "list[MinedPackage]":
-    """Mine the archives and return their packages; report rejected archives at once."""
-    from redraft.mining.mined_files import read_mined
-    from redraft.mining.processes import ArchiveTask, Refused, mine_all
-
+def _mine(fetched: Iterable[Fetched], out: Path, *, jobs: int) -> list[MinedPackage]:
+    """Mine the archives and return their packages; report rejected archives and unread files."""
     folder = out / "mined"
     folder.mkdir(parents=True, exist_ok=True)
     tasks = [
@@ -86,23 +69,17 @@ def _mine(fetched: "Iterable[Fetched]", out: Path, *, jobs: int) -> "list[MinedP
     for outcome in progress(mine_all(tasks, jobs=jobs), "mining", total=len(tasks)):
         if isinstance(outcome, Refused):
             print_note(f"skipped {outcome.reason}")
-        else:
-            mined.append(read_mined(outcome))
+            continue
+        package = read_mined(outcome)
+        for bad in package.skipped:
+            file = f"{package.package}: {bad.file}"
+            print_note(f"skipped {dataclasses.replace(bad, file=file)}")
+        mined.append(package)
     return mined
 
 
-def _skipped(mined: "Iterable[MinedPackage]") -> "Iterator[BadRow]":
-    """Yield the files that could not be read, each prefixed with its package."""
-    for package in mined:
-        for bad in package.skipped:
-            yield dataclasses.replace(bad, file=f"{package.package}: {bad.file}")
-
-
-def _write(corpus: "Corpus", statistics: Mapping[str, Any], out: Path) -> None:
+def _write(corpus: Corpus, statistics: Mapping[str, Any], out: Path) -> None:
     """Write the pairs of every rule and split, then the statistics."""
-    from redraft.data.pairs import write_pairs
-    from redraft.mining.corpus import SHARES
-
     (out / STATISTICS).unlink(missing_ok=True)
     for rule in corpus.rules:
         (out / rule).mkdir(exist_ok=True)
@@ -115,7 +92,7 @@ def _write(corpus: "Corpus", statistics: Mapping[str, Any], out: Path) -> None:
     partial.replace(out / STATISTICS)
 
 
-def _tables(statistics: Mapping[str, Any]) -> "Iterator[Table]":
+def _tables(statistics: Mapping[str, Any]) -> Iterator[Table]:
     """Yield tables of the statistics: counts after each filter, then the corpus of each rule."""
     rules: Mapping[str, Mapping[str, Any]] = statistics["rules"]
     yield _table(
@@ -153,10 +130,7 @@ def _facts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _table(
     title: str, rules: Iterable[str], rows: Mapping[str, Mapping[str, int | str | None]]
-) -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     table.add_column("")
     for rule in rules:

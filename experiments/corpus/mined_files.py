@@ -15,14 +15,16 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from experiments.corpus.archives import File, Limits, read_files
 from redraft.data.rows import BadRow
-from redraft.mining.archives import File, Limits, read_files
 from redraft.mining.python_functions import MAX_FILE_BYTES, mine_content
 from redraft.text.tokenizer import JOIN, Tokenizer
 from redraft.types import Example
 
 RULES = 1
-"""Version of the mining rules; increase it with every change, to invalidate older files."""
+"""Version of the rules here and in `redraft.mining`; increase it with every change, to invalidate
+older files.
+"""
 
 _FOREIGN_FOLDERS = frozenset(
     "test tests _vendor _vendored vendor vendored third_party thirdparty extern _extern".split()  # noqa: SIM905

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from redraft.mining.installed import LONGEST, SHORTEST, installed_functions, standard_library
+from experiments.lib.installed import LONGEST, SHORTEST, installed_functions
 from redraft.mining.python_functions import Source
 from redraft.text.tokenizer import Tokenizer
 
@@ -36,9 +36,3 @@ def test_large_packages_can_be_left_out() -> None:
     for source in seen:
         counts[source.package] = counts.get(source.package, 0) + 1
     assert max(counts.values()) <= 20
-
-
-def test_the_standard_library_comes_without_its_tests() -> None:
-    folders = {part for source in standard_library() for part in source.path.parts[-3:-1]}
-    assert "json" in folders
-    assert not folders & {"test", "tests", "idlelib"}

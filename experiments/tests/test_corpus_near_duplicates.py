@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redraft.mining.near_duplicates import (
+from experiments.corpus.near_duplicates import (
     BUCKET,
     candidates,
     near_duplicates,
@@ -60,7 +60,7 @@ def test_a_signature_depends_on_its_own_tokens_alone(rows: list[list[str]]) -> N
 
 def test_another_process_gives_the_same_signatures() -> None:
     code = (
-        "from redraft.mining.near_duplicates import signatures\n"
+        "from experiments.corpus.near_duplicates import signatures\n"
         "print(signatures([['return', 'größe'], []]).tobytes().hex())"
     )
     runs = {

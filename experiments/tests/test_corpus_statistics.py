@@ -3,10 +3,10 @@
 import json
 import sys
 
+from experiments.corpus.mined_files import MinedFunction, MinedPackage, content_tokens
+from experiments.corpus.rules import Corpus, Selection
+from experiments.corpus.statistics import corpus_statistics
 from redraft.data.rows import BadRow
-from redraft.mining.corpus import Corpus, Selection
-from redraft.mining.corpus_statistics import corpus_statistics
-from redraft.mining.mined_files import MinedFunction, MinedPackage, content_tokens
 from redraft.types import Example
 
 SIDES = {"a": "train", "b": "dev", "c": "test"}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redraft.errors import PairsError
-from redraft.mining.corpus import (
+from experiments.corpus.mined_files import MinedFile, MinedFunction, MinedPackage, content_tokens
+from experiments.corpus.rules import (
     SHARES,
     assign_sides,
     build,
@@ -21,7 +21,7 @@ from redraft.mining.corpus import (
     without_near_duplicates,
     without_repeated_files,
 )
-from redraft.mining.mined_files import MinedFile, MinedFunction, MinedPackage, content_tokens
+from redraft.errors import PairsError
 from redraft.types import Example
 
 names = st.text("abc-.", min_size=1, max_size=6)
@@ -274,7 +274,7 @@ def packages_of(count: int) -> list[MinedPackage]:
     ]
 
 
-@settings(max_examples=10)
+@settings(max_examples=10, deadline=None)
 @given(order=st.permutations(range(30)))
 def test_the_order_of_packages_does_not_matter(order: list[int]) -> None:
     packages = packages_of(30)

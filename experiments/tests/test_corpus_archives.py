@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.corpus.archives import ArchiveError, File, Limits, read_files
+from experiments.tests.wheels import truncate, write_bomb, write_wheel
 from redraft.data.rows import BadRow
-from redraft.mining.archives import ArchiveError, File, Limits, read_files
-from tests.wheels import truncate, write_bomb, write_wheel
 
 SMALL = Limits(file_bytes=1_000, archive_bytes=3_000, entries=5)
 

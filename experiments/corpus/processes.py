@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 
+from experiments.corpus.archives import ArchiveError
+from experiments.corpus.mined_files import keep_mined
 from redraft.errors import PairsError
-from redraft.mining.archives import ArchiveError
-from redraft.mining.mined_files import keep_mined
 
 
 @dataclass(frozen=True)

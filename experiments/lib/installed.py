@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from redraft.data.rows import BadRow
-from redraft.mining.python_functions import Source, find_sources, mine
+from redraft.mining.python_functions import (
+    TEST_FOLDERS,
+    Source,
+    find_sources,
+    mine,
+    standard_library,
+)
 from redraft.text.tokenizer import Tokenizer
 from redraft.types import Example
 
@@ -17,15 +23,9 @@ SHORTEST, LONGEST = 5, 150
 """Tokens of a function body that is kept."""
 
 MOST_OF_A_PACKAGE = 1_000
-_SKIPPED = ("test", "tests", "testing", "_vendor", "idlelib", "lib2to3")
 
 Watch = Callable[[Sequence[Source]], Iterable[Source]]
 """Passes sources through, for instance to show a progress bar; `iter` shows nothing."""
-
-
-def standard_library() -> list[Source]:
-    """Return the source files of this Python's standard library, without its tests."""
-    return find_sources([Path(sysconfig.get_paths()["stdlib"])], without=_SKIPPED)
 
 
 def installed_functions(watch: Watch = iter, *, most_files: int = 1_000_000) -> list[Example]:
@@ -34,8 +34,8 @@ def installed_functions(watch: Watch = iter, *, most_files: int = 1_000_000) -> 
     Each body occurs once, and a package contributes at most `MOST_OF_A_PACKAGE` functions.
     Packages with more than `most_files` files are skipped.
     """
-    paths = sysconfig.get_paths()
-    sources = find_sources([Path(paths["purelib"]), Path(paths["stdlib"])], without=_SKIPPED)
+    packages_folder = Path(sysconfig.get_paths()["purelib"])
+    sources = find_sources([packages_folder], without=TEST_FOLDERS) + standard_library()
     sizes = Counter(source.package for source in sources)
     sources = [source for source in sources if sizes[source.package] <= most_files]
     packages: dict[str, dict[str, Example]] = defaultdict(dict)
