@@ -223,7 +223,7 @@ def test_the_headers_of_all_pages_are_found(
     )
     table = parquet.ParquetFile(path)
     with path.open("rb") as stream:
-        groups = read_footer(stream, lambda _: True)
+        groups = read_footer(stream)
     assert [group.rows for group in groups] == [12_000, 12_000, 6_000]
     seen = [0, 0]
     for at, group in enumerate(groups):
@@ -231,7 +231,7 @@ def test_the_headers_of_all_pages_are_found(
             column = table.metadata.row_group(at).column(number)
             with path.open("rb") as stream:
                 pages = list(read_pages(stream, chunk))
-            assert (chunk.column, chunk.values) == (number, column.num_values)
+            assert chunk.values == column.num_values
             assert len(pages) > 1 or is_dictionary
             assert sum(page.unpacked for page in pages) <= column.total_uncompressed_size
             seen[number] += sum(page.values for page in pages)
