@@ -7,7 +7,7 @@ SQL.
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Self, overload
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +16,24 @@ from redraft.index.base import Index, Vectors, build_index, exact_search
 from redraft.index.neighbours import Neighbours
 from redraft.postgres.sql import Ids, NearestIds
 from redraft.postgres.store import MAX_EFFORT, PostgresStore
-from redraft.storage.examples import Examples, Values, matches
+from redraft.storage.examples import InMemoryExamples, Values, matches
 from redraft.types import Example
 
 EXACT_BELOW = 1000
 """Below this many allowed examples search is exact, whatever the size of the store."""
 
 
-class PostgresExamples(Examples):
+class PostgresExamples(InMemoryExamples):
     """The examples of a store at a version, without removed ones and with added ones."""
 
     def __init__(
         self, store: PostgresStore, version: int, base: Ids, ids: Ids, examples: Sequence[Example]
     ) -> None:
+        super().__init__(examples)
         self.store = store
         self.version = version
         self.base = base  # the ids of the store at the version, in order
         self.ids = ids  # the ids of the first rows: `base` without the removed ones
-        self._examples = examples
 
     @classmethod
     def read(cls, store: PostgresStore) -> "PostgresExamples":
@@ -96,18 +96,6 @@ class PostgresExamples(Examples):
             stored = np.isin(self.ids, self.store.matching(where, without))
         added = [self._examples[row] for row in self.added]
         return np.concatenate([stored, matches(added, where, without)])
-
-    def __len__(self) -> int:
-        return len(self._examples)
-
-    @overload
-    def __getitem__(self, row: int) -> Example: ...
-
-    @overload
-    def __getitem__(self, row: slice) -> Sequence[Example]: ...
-
-    def __getitem__(self, row: int | slice) -> Example | Sequence[Example]:
-        return self._examples[row]
 
 
 class PostgresIndex(Index):
@@ -213,16 +201,8 @@ class PostgresIndex(Index):
             is_full[i] = len(chosen) == wanted
         return is_full
 
-    def add(self, vectors: Vectors) -> "PostgresIndex":
-        """Return an index with `vectors` appended in memory."""
-        return self.replace(np.zeros(0, np.int64), vectors)
-
-    def remove(self, rows: NDArray[np.int64]) -> "PostgresIndex":
-        """Return an index without `rows`; the store is not changed."""
-        return self.replace(rows, np.zeros((0, self.width), np.float32))
-
     def replace(self, rows: NDArray[np.int64], vectors: Vectors) -> "PostgresIndex":
-        """Return an index without `rows` and with `vectors` appended in memory."""
+        """Return an index without `rows` and with `vectors` appended; the store is unchanged."""
         stored = len(self.ids)
         ids = np.delete(self.ids, rows[rows < stored])
         added = np.delete(self.added, rows[rows >= stored] - stored, axis=0)
