@@ -236,12 +236,3 @@ class Completion:
     def probability(self) -> float | None:
         """The probability of the token, or None if the editor has no probability model."""
         return None if self.log_prob == -math.inf else math.exp(self.log_prob)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the completion as a JSON object."""
-        return {
-            "token": self.token,
-            "text": self.text,
-            "log_prob": round(self.log_prob, 6),
-            "prototype": self.prototype.to_json() if self.prototype else None,
-        }

@@ -9,7 +9,6 @@ from redraft.editing.completion import align, align_each, continuation, readable
 from redraft.editing.neural import NeuralEditor
 from redraft.text.tokenizer import Tokenizer
 from redraft.text.vocabulary import END
-from redraft.types import Completion
 from tests.greetings import greeter
 
 X = {"text": "greet Zorblax"}
@@ -102,11 +101,6 @@ def test_a_prefix_is_aligned_after_the_longest_match_of_its_suffix(
     prefix: str, output: str, expected: int
 ) -> None:
     assert align(prefix.split(), output.split()) == expected
-
-
-def test_a_completion_as_json() -> None:
-    row = Completion("x", "x)", -0.25, None).to_json()
-    assert row == {"token": "x", "text": "x)", "log_prob": -0.25, "prototype": None}
 
 
 @given(

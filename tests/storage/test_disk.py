@@ -146,7 +146,7 @@ def test_a_line_that_is_no_example_is_named(tmp_path: Path) -> None:
     lines = (tmp_path / LINES).read_bytes().splitlines(keepends=True)
     (tmp_path / LINES).unlink()
     (tmp_path / LINES).write_bytes(b"".join([*lines[:2], b"?" * len(lines[2]), lines[3]]))
-    with pytest.raises(ModelError, match=r"examples\.jsonl:3: not an example"):
+    with pytest.raises(ModelError, match=r"examples\.jsonl: damaged \(line 3 is not an example\)"):
         opened(tmp_path)[2]
 
 

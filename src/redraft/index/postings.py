@@ -7,7 +7,7 @@ Knows words and rows, no examples.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.index.neighbours import Neighbours
-from redraft.storage.arrays import mapped
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import (
     check_ascending,
@@ -63,16 +62,16 @@ class Postings:
     lengths: NDArray[np.uint32]  # (N,), in words
 
     @classmethod
-    def open(cls, folder: Path) -> "Postings":
-        """Memory-map the postings that a builder wrote to `folder`."""
-        return cls(*(mapped(folder / f"{name}.npy") for name in NAMES))
+    def open(cls, paths: Iterable[Path]) -> "Postings":
+        """Memory-map the files of the arrays, in the order of `NAMES`."""
+        arrays = zip(paths, _DTYPES, strict=True)
+        return cls(*(read_array(path, dtype, (None,)) for path, dtype in arrays))
 
     @classmethod
     def load(cls, artifact: Artifact, examples: int) -> "Postings":
         """Return the postings of a saved model of this many examples; check every value."""
         paths = {name: artifact.path(f"{name}.npy") for name in NAMES}
-        arrays = zip(paths.values(), _DTYPES, strict=True)
-        postings = cls(*(read_array(path, dtype, (None,)) for path, dtype in arrays))
+        postings = cls.open(paths.values())
         words, entries = len(postings.terms), len(postings.rows)
         same(paths["bounds"], "words and their bounds", (words, len(postings.bounds)))
         same(paths["counts"], "rows and their counts", (entries, len(postings.counts)))

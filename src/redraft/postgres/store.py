@@ -103,7 +103,7 @@ class PostgresStore:
 
     def matching(self, where: Mapping[str, Any], without: Mapping[str, Any]) -> Ids:
         """Return the ids of the examples whose meta has all of `where`, not all of `without`."""
-        return self._session.run(lambda connection: self._sql.matching(connection, where, without))
+        return self._session.run(self._sql.matching, where, without)
 
     def effort_for(self, k: int) -> int:
         """Return the ef_search for k neighbours, in proportion to the measured one for ten."""
@@ -112,15 +112,11 @@ class PostgresStore:
     def nearest(self, queries: Vectors, k: int) -> NearestIds:
         """Return at most k nearest examples per query by HNSW."""
         effort = min(MAX_EFFORT, self.effort_for(k))
-        return self._session.run(
-            lambda connection: self._sql.nearest(connection, queries, k, effort)
-        )
+        return self._session.run(self._sql.nearest, queries, k, effort)
 
     def nearest_among(self, ids: Ids, queries: Vectors, k: int) -> NearestIds:
         """Return the k nearest of the examples with these ids per query, by exact search."""
-        return self._session.run(
-            lambda connection: self._sql.nearest_among(connection, ids.tolist(), queries, k)
-        )
+        return self._session.run(self._sql.nearest_among, ids.tolist(), queries, k)
 
     def vectors(self, ids: Ids) -> Vectors:
         """Return the vectors (N, D) of these ids; raise a StoreError if any was deleted."""
@@ -132,7 +128,7 @@ class PostgresStore:
 
     def vectors_by_id(self, ids: Ids) -> dict[int, list[float]]:
         """Return the vectors of these ids, without those that were deleted."""
-        return self._session.run(lambda connection: self._sql.vectors(connection, ids.tolist()))
+        return self._session.run(self._sql.vectors, ids.tolist())
 
     def change(self, removed: Ids, added: Sequence[Example], vectors: Vectors | None) -> None:
         """Remove and add examples in one transaction."""

@@ -19,8 +19,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.errors import ModelError
-from redraft.storage.checks import check_ascending, check_starts, read_array
+from redraft.storage.checks import check_ascending, check_starts, damaged, read_array
 from redraft.storage.examples import LINES, Examples, Rows, Values, examples_of, matches
 from redraft.storage.locking import DirectoryOwner, is_abandoned
 from redraft.types import Example, Input, input_digest, normal_input
@@ -40,8 +39,6 @@ _SCRATCH = ".scratch-"
 _OWNED: dict[Path, DirectoryOwner] = {}
 """The temporary folders of this process; other processes delete those of dead ones."""
 
-_ADVICE = "copy or fit the model again"
-
 
 def fits_in_memory(count: int) -> bool:
     """Return True if `count` remaining examples should move back into memory."""
@@ -55,10 +52,7 @@ class ExampleFile:
         self.path = lines
         self.offsets: Rows = read_array(offsets, np.int64, (None,))
         self.identities = read_array(identities, np.uint8, (None, _DIGESTS))
-        try:
-            self._descriptor = os.open(lines, os.O_RDONLY)
-        except OSError as error:
-            raise ModelError(f"{lines}: cannot be read ({error.strerror}); {_ADVICE}") from error
+        self._descriptor = os.open(lines, os.O_RDONLY)
         weakref.finalize(self, os.close, self._descriptor)
         size = os.fstat(self._descriptor).st_size
         check_ascending(offsets, "the starts of lines", self.offsets, is_strict=True)
@@ -74,7 +68,7 @@ class ExampleFile:
         while start < end:
             part = os.pread(self._descriptor, end - start, start)
             if not part:
-                raise ModelError(f"{self.path}: ends before row {first + count}; {_ADVICE}")
+                raise damaged(self.path, f"it ends before row {first + count}")
             parts.append(part)
             start += len(part)
         return b"".join(parts)
@@ -96,18 +90,21 @@ class ExampleFile:
 
     def example(self, row: int) -> Example:
         """Return the example of a row."""
-        return self._parse(self.read(row), row)
+        return parse_line(self.read(row), self.path, row)
 
     def examples(self, rows: Rows) -> Iterator[Example]:
         """Yield the examples of `rows`; consecutive rows are read together."""
         for run in _runs(rows):
-            yield from map(self._parse, self.lines(int(run[0]), len(run)), run.tolist())
+            for line, row in zip(self.lines(int(run[0]), len(run)), run.tolist(), strict=True):
+                yield parse_line(line, self.path, row)
 
-    def _parse(self, line: bytes, row: int) -> Example:
-        try:
-            return Example.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ModelError(f"{self.path}:{row + 1}: not an example; {_ADVICE}") from error
+
+def parse_line(line: bytes, path: Path, row: int) -> Example:
+    """Return the example in a line of a saved file."""
+    try:
+        return Example.from_json(json.loads(line.decode()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(path, f"line {row + 1} is not an example") from error
 
 
 def _runs(rows: Rows) -> Iterator[Rows]:
