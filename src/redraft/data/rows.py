@@ -75,12 +75,6 @@ def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
         raise PairsError(f"{path}: cannot be read ({error.strerror}); check the path") from error
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, bytes | Unreadable]]:
-    """Yield the lines of a file with their numbers, like `lines_of`."""
-    with open_bytes(path) as stream:
-        yield from lines_of(stream, str(path))
-
-
 def lines_of(
     stream: IO[bytes] | gzip.GzipFile, name: str, *, longest: int = MAX_ROW_BYTES
 ) -> Iterator[tuple[int, bytes | Unreadable]]:
@@ -114,11 +108,12 @@ def decode(line: bytes) -> str | Unreadable:
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | Unreadable]]:
     """Yield the lines of a file as text, without a byte-order mark."""
-    for number, line in read_lines(path):
-        text = line if isinstance(line, Unreadable) else decode(line)
-        if number == 1 and isinstance(text, str):
-            text = text.removeprefix("\ufeff")
-        yield number, text
+    with open_bytes(path) as stream:
+        for number, line in lines_of(stream, str(path)):
+            text = line if isinstance(line, Unreadable) else decode(line)
+            if number == 1 and isinstance(text, str):
+                text = text.removeprefix("\ufeff")
+            yield number, text
 
 
 def read_json_lines(path: Path) -> Iterator[Row]:

@@ -260,7 +260,7 @@ class Statements:
 
     def _read(self, connection: Any, text: str, values: Any = None) -> Any:
         """Run a query of numbers, which the server sends in binary, and return its cursor."""
-        return connection.execute(self._sql(text), values, binary=True)
+        return connection.cursor(binary=True).execute(self._sql(text), values)
 
     def _sql(self, text: str) -> Any:
         from psycopg.sql import SQL, Identifier
