@@ -18,7 +18,6 @@ from redraft.storage.disk import (
     ExampleFile,
     chunks,
     gather,
-    identities,
     spool_examples,
     take,
 )
@@ -63,7 +62,7 @@ def test_a_file_is_the_sequence_of_its_examples(known: list[Example], data: st.D
         assert list(held[1:-1]) == known[1:-1]
         assert list(held[::-2]) == known[::-2]
         assert [each for part in chunks(held) for each in part] == known
-        assert list(identities(held)) == [each.identity for each in known]
+        assert list(held.identities) == [each.identity for each in known]
         rows = data.draw(st.lists(st.integers(0, len(known) - 1)))
         assert list(take(held, rows)) == [known[row] for row in rows]
 

@@ -40,10 +40,6 @@ class Index(ABC):
         """Return the vectors of `rows`."""
         return np.asarray(self.vectors[rows])
 
-    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
-        """Return the cosine similarity of each of `rows` to one query."""
-        return self.take(rows) @ query
-
     @abstractmethod
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None

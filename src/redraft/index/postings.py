@@ -95,14 +95,6 @@ class Postings:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def score_all(self, bag: Sequence[str]) -> Scores:
-        """Return the score of each row for a bag of words: (N,)."""
-        totals = np.zeros(len(self), np.float32)
-        for word in self._word_ids(bag):
-            rows, scores = self._postings_of(word)
-            totals[rows] += scores
-        return totals
-
     def search(self, bag: Sequence[str], k: int, *, allowed: Mask | None = None) -> Neighbours:
         """Return the k best rows for a bag of words: (1, K); ties go to the first row."""
         k = min(k, len(self) if allowed is None else int(allowed.sum()))
@@ -171,7 +163,7 @@ class Postings:
         return np.where(word_rows[indices] == rows, scores[indices], np.float32(0))
 
     def _score(self, words: Sequence[int], rows: Ids) -> Scores:
-        """Return the scores of `rows`, summed in the order of words, bit for bit as `score_all`."""
+        """Return the scores of `rows`, summed in the order of words, bit for bit as bm25s does."""
         totals = np.zeros(len(rows), np.float32)
         for word in words:
             totals += self._lookup(word, rows)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.errors import ModelError
-from redraft.index.base import VECTORS, Vectors
-from redraft.index.neighbours import Neighbours, nearest
+from redraft.index.base import VECTORS, Vectors, exact_search
+from redraft.index.neighbours import Neighbours
 from redraft.storage.arrays import appended
 from redraft.storage.checks import read_array
 
@@ -73,13 +73,7 @@ class VectorFile:
         best = Neighbours.none(len(queries))
         first = 0
         for part in self.parts():
-            distances = (2 - 2 * (queries @ part.T)).clip(min=0)
-            in_part = nearest(distances, k)
-            merged = Neighbours(
-                np.concatenate([best.rows, in_part.rows + first], axis=1),
-                np.concatenate([best.distances, in_part.distances], axis=1),
-            )
-            best = merged.nearest(k)
+            best = best.merge(exact_search(part, queries, k), k, first=first)
             first += len(part)
         return best
 

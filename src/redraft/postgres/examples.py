@@ -4,7 +4,7 @@ Added and removed examples stay in memory until `write` commits them in one tran
 SQL.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -36,21 +36,19 @@ class PostgresExamples(InMemoryExamples):
         self.ids = ids  # the ids of the first rows: `base` without the removed ones
 
     @classmethod
-    def read(cls, store: PostgresStore) -> "PostgresExamples":
-        """Read all examples of the store."""
-        content = store.read({})
-        examples = [content.examples[i] for i in content.ids.tolist()]
+    def read(cls, store: PostgresStore, cached: Mapping[int, Example] | None = None) -> Self:
+        """Return all examples of the store; those with an id in `cached` are not read."""
+        cached = cached or {}
+        content = store.read(cached)
+        by_id = {**cached, **content.examples}
+        examples = [by_id[i] for i in content.ids.tolist()]
         return cls(store, content.version, content.ids, content.ids, examples)
 
     def refreshed(self) -> Self:
         """Return the current examples of the store, without pending changes; self if unchanged."""
         if not self.is_changed and self.store.version == self.version:
             return self
-        by_id = dict(zip(self.ids.tolist(), self._examples, strict=False))
-        content = self.store.read(by_id)
-        by_id |= content.examples
-        examples = [by_id[i] for i in content.ids.tolist()]
-        return type(self)(self.store, content.version, content.ids, content.ids, examples)
+        return self.read(self.store, dict(zip(self.ids.tolist(), self._examples, strict=False)))
 
     @property
     def store_name(self) -> str:
@@ -121,26 +119,11 @@ class PostgresIndex(Index):
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
         """Read the vectors of `rows` from the store."""
-        return self._join(rows, self.store.vectors(self._ids_of(rows)))
-
-    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
-        """Return the cosine of each of `rows` to one query; 0 if another process removed it."""
-        ids = self._ids_of(rows)
-        by_id, missing = self.store.vectors_by_id(ids), [0.0] * self.width
-        stored = np.array([by_id.get(i, missing) for i in ids.tolist()], np.float32)
-        return self._join(rows, stored.reshape(len(ids), self.width)) @ query
-
-    def _ids_of(self, rows: NDArray[np.int64]) -> Ids:
-        """Return the ids of the stored ones among `rows`."""
-        return self.ids[rows[rows < len(self.ids)]]
-
-    def _join(self, rows: NDArray[np.int64], stored: Vectors) -> Vectors:
-        """Return the vectors of `rows`, given those of the stored ones."""
         is_stored = rows < len(self.ids)
-        joined = np.empty((len(rows), self.width), np.float32)
-        joined[is_stored] = stored
-        joined[~is_stored] = self.added[rows[~is_stored] - len(self.ids)]
-        return joined
+        taken = np.empty((len(rows), self.width), np.float32)
+        taken[is_stored] = self.store.vectors(self.ids[rows[is_stored]])
+        taken[~is_stored] = self.added[rows[~is_stored] - len(self.ids)]
+        return taken
 
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None
@@ -150,9 +133,7 @@ class PostgresIndex(Index):
         added_mask = None if allowed is None else allowed[stored:]
         near = self._search_store(queries, k, None if allowed is None else allowed[:stored])
         added = exact_search(self.added, queries, k, allowed=added_mask)
-        rows = np.concatenate([near.rows, added.rows + stored], axis=1)
-        distances = np.concatenate([near.distances, added.distances], axis=1)
-        return Neighbours(rows, distances).nearest(k)
+        return near.merge(added, k, first=stored)
 
     def _search_store(
         self, queries: Vectors, k: int, allowed: NDArray[np.bool_] | None

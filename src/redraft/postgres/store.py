@@ -120,15 +120,11 @@ class PostgresStore:
 
     def vectors(self, ids: Ids) -> Vectors:
         """Return the vectors (N, D) of these ids; raise a StoreError if any was deleted."""
-        by_id = self.vectors_by_id(ids)
+        by_id = self._session.run(self._sql.vectors, ids.tolist())
         if len(by_id) < len(ids):
             raise StoreError(f"{self.address}: changed during the read; try again")
         rows = [by_id[i] for i in ids.tolist()]
         return np.array(rows, np.float32).reshape(len(ids), self.width)
-
-    def vectors_by_id(self, ids: Ids) -> dict[int, list[float]]:
-        """Return the vectors of these ids, without those that were deleted."""
-        return self._session.run(self._sql.vectors, ids.tolist())
 
     def change(self, removed: Ids, added: Sequence[Example], vectors: Vectors | None) -> None:
         """Remove and add examples in one transaction."""

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from redraft.storage.checks import check_ascending, check_starts, damaged, read_array
 from redraft.storage.examples import LINES, Examples, Rows, Values, examples_of, matches
-from redraft.storage.locking import DirectoryOwner, is_abandoned
+from redraft.storage.locking import is_abandoned, own_directory
 from redraft.types import Example, Input, input_digest, normal_input
 
 IN_MEMORY_LIMIT = 100_000
-"""From this many examples on they go to disk; below half of it they move back into memory."""
+"""This many examples or more go to disk; below half of it they move back into memory."""
 
 CHUNK = 4_096
 """Examples in memory at once when all are read."""
@@ -36,8 +36,8 @@ _DIGESTS = _IDENTITY + 8
 """Bytes of an example's identity, and of it with the digest of its input."""
 
 _SCRATCH = ".scratch-"
-_OWNED: dict[Path, DirectoryOwner] = {}
-"""The temporary folders of this process; other processes delete those of dead ones."""
+_OWNED: dict[Path, int | None] = {}
+"""The temporary folders of this process and their locks; others delete those of dead processes."""
 
 
 def fits_in_memory(count: int) -> bool:
@@ -219,15 +219,15 @@ def scratch(folder: Path) -> Path:
         if is_abandoned(left):
             shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=base))
-    _OWNED[folder] = DirectoryOwner(folder)
+    _OWNED[folder] = own_directory(folder)
     return folder
 
 
 def _remove_scratch(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    owner = _OWNED.pop(folder, None)
-    if owner is not None:
-        owner.release()
+    descriptor = _OWNED.pop(folder, None)
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 def remove_with(user: object, folder: Path) -> None:
@@ -327,10 +327,3 @@ def chunks(examples: Sequence[Example]) -> Iterator[list[Example]]:
     remaining = iter(examples)
     while chunk := list(islice(remaining, CHUNK)):
         yield chunk
-
-
-def identities(examples: Iterable[Example]) -> Iterator[str]:
-    """Return the identity of each example; examples on disk are not read."""
-    if isinstance(examples, Examples):
-        return examples.identities
-    return (example.identity for example in examples)
