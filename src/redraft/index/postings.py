@@ -18,7 +18,6 @@ from redraft.index.neighbours import Neighbours
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import (
     check_ascending,
-    check_slices_ascend,
     check_starts,
     check_values,
     read_array,
@@ -78,9 +77,10 @@ class Postings:
         same(paths["scores"], "rows and their scores", (entries, len(postings.scores)))
         same(paths["lengths"], "examples and their lengths", (examples, len(postings.lengths)))
         check_starts(paths["starts"], postings.starts, count=words, size=entries)
-        check_ascending(paths["terms"], "the words", postings.terms, is_strict=True)
+        check_ascending(paths["terms"], "the words", postings.terms)
         check_values(paths["rows"], "the rows", postings.rows, least=0, most=examples - 1)
-        check_slices_ascend(paths["rows"], postings.starts, postings.rows)
+        starts = postings.starts
+        check_ascending(paths["rows"], "the rows of a word", postings.rows, starts=starts)
         for name in ("bounds", "scores"):
             check_values(
                 paths[name], f"the {name}", getattr(postings, name), least=0, most=_LARGEST_SCORE

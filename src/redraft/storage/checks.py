@@ -184,11 +184,17 @@ def check_values(path: Path, name: str, array: Array, *, least: float, most: flo
             raise damaged(path, f"a value of {name} is out of range")
 
 
-def check_ascending(path: Path, name: str, array: Array, *, is_strict: bool = False) -> None:
-    """Raise unless a one-dimensional array ascends; with `is_strict`, without equal values."""
-    for start in range(0, len(array), _PART):
-        part = np.asarray(array[start : start + _PART + 1])
-        rises = part[1:] > part[:-1] if is_strict else part[1:] >= part[:-1]
+def check_ascending(path: Path, name: str, values: Array, *, starts: Array | None = None) -> None:
+    """Raise unless the values ascend without equal ones, within each slice if there are `starts`.
+
+    The starts must have been checked.
+    """
+    for first in range(0, len(values), _PART):
+        part = np.asarray(values[first : first + _PART + 1])
+        rises = part[1:] > part[:-1]
+        if starts is not None:
+            low, high = np.searchsorted(starts, (first + 1, first + len(part)))
+            rises[np.asarray(starts[low:high]) - first - 1] = True
         if not rises.all():
             raise damaged(path, f"{name} must ascend")
 
@@ -206,18 +212,10 @@ def check_starts(path: Path, starts: Array, *, count: int, size: int) -> None:
     """Raise unless `starts` cuts `size` entries into `count` consecutive slices."""
     if starts.shape != (count + 1,) or starts[0] != 0 or starts[-1] != size:
         raise damaged(path, f"the starts of {count:,} slices do not fit their {size:,} entries")
-    check_ascending(path, "the starts of slices", starts)
-
-
-def check_slices_ascend(path: Path, starts: Array, values: Array) -> None:
-    """Raise unless the values of each slice ascend strictly; the starts were checked."""
-    for start in range(0, len(values), _PART):
-        part = np.asarray(values[start : start + _PART + 1])
-        is_start = np.zeros(len(part), np.bool_)
-        low, high = np.searchsorted(starts, (start, start + len(part)))
-        is_start[np.asarray(starts[low:high]) - start] = True
-        if not ((part[1:] > part[:-1]) | is_start[1:]).all():
-            raise damaged(path, "the rows of a word must ascend")
+    for first in range(0, len(starts), _PART):
+        part = np.asarray(starts[first : first + _PART + 1])
+        if not (part[1:] >= part[:-1]).all():
+            raise damaged(path, "the starts of slices must ascend")
 
 
 def same(path: Path, what: str, counts: Sequence[int]) -> None:
