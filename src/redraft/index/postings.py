@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.index.bm25 import LARGEST_SCORE
 from redraft.index.neighbours import Neighbours
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import (
@@ -39,7 +40,6 @@ Mask = NDArray[np.bool_]
 
 NAMES = ("terms", "starts", "bounds", "rows", "counts", "scores", "lengths")
 _DTYPES = (np.uint64, np.int64, np.float32, np.uint32, np.uint32, np.float32, np.uint32)
-_LARGEST_SCORE = 1e6
 
 
 def term(word: str) -> int:
@@ -83,7 +83,7 @@ class Postings:
         check_ascending(paths["rows"], "the rows of a word", postings.rows, starts=starts)
         for name in ("bounds", "scores"):
             check_values(
-                paths[name], f"the {name}", getattr(postings, name), least=0, most=_LARGEST_SCORE
+                paths[name], f"the {name}", getattr(postings, name), least=0, most=LARGEST_SCORE
             )
         return postings
 

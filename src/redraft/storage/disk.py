@@ -30,6 +30,9 @@ IN_MEMORY_LIMIT = 100_000
 CHUNK = 4_096
 """Examples in memory at once when all are read."""
 
+_COPIED = 1 << 20
+"""Bytes that are copied at once."""
+
 OFFSETS, IDENTITIES = "offsets.npy", "identities.npy"
 _IDENTITY = 16
 _DIGESTS = _IDENTITY + 8
@@ -45,52 +48,58 @@ def fits_in_memory(count: int) -> bool:
     return 2 * count < IN_MEMORY_LIMIT
 
 
-class ExampleFile:
-    """A JSON Lines file of examples, with the offset and the identity of each line."""
+class OpenFile:
+    """A file that stays open: it is read without paging in the rest, even after its deletion."""
 
-    def __init__(self, lines: Path, offsets: Path, identities: Path) -> None:
-        self.path = lines
-        self.offsets: Rows = read_array(offsets, np.int64, (None,))
-        self.identities = read_array(identities, np.uint8, (None, _DIGESTS))
-        self._descriptor = os.open(lines, os.O_RDONLY)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._descriptor)
-        size = os.fstat(self._descriptor).st_size
-        check_ascending(offsets, "the starts of lines", self.offsets)
-        check_starts(lines, self.offsets, count=len(self.identities), size=size)
+        self.size = os.fstat(self._descriptor).st_size
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def read(self, first: int, count: int = 1) -> bytes:
-        """Return the bytes of consecutive rows."""
-        start, end = int(self.offsets[first]), int(self.offsets[first + count])
+    def read_bytes(self, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to `end`."""
         parts = []
         while start < end:
             part = os.pread(self._descriptor, end - start, start)
             if not part:
-                raise damaged(self.path, f"it ends before row {first + count}")
+                raise damaged(self.path, f"it ends before byte {end:,}")
             parts.append(part)
             start += len(part)
         return b"".join(parts)
 
-    def lines(self, first: int, count: int) -> list[bytes]:
-        """Return the lines of consecutive rows."""
-        text = self.read(first, count)
-        ends = (self.offsets[first : first + count + 1] - self.offsets[first]).tolist()
-        return [text[start:end] for start, end in pairwise(ends)]
-
     def save(self, path: Path) -> None:
-        """Hard-link the lines to `path`, or copy them if that fails."""
+        """Hard-link the file to `path`, or copy it if that fails."""
         try:
             os.link(self.path, path)
         except OSError:  # another file system, or the file was deleted since it was opened
             with path.open("wb") as stream:
-                for first in range(0, len(self), CHUNK):
-                    stream.write(self.read(first, min(CHUNK, len(self) - first)))
+                for start in range(0, self.size, _COPIED):
+                    stream.write(self.read_bytes(start, min(start + _COPIED, self.size)))
+
+
+class ExampleFile(OpenFile):
+    """A JSON Lines file of examples, with the offset and the identity of each line."""
+
+    def __init__(self, lines: Path, offsets: Path, identities: Path) -> None:
+        super().__init__(lines)
+        self.offsets: Rows = read_array(offsets, np.int64, (None,))
+        self.identities = read_array(identities, np.uint8, (None, _DIGESTS))
+        check_ascending(offsets, "the starts of lines", self.offsets)
+        check_starts(lines, self.offsets, count=len(self.identities), size=self.size)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def lines(self, first: int, count: int) -> list[bytes]:
+        """Return the lines of consecutive rows."""
+        offsets = self.offsets[first : first + count + 1].tolist()
+        text = self.read_bytes(offsets[0], offsets[-1])
+        return [text[start - offsets[0] : end - offsets[0]] for start, end in pairwise(offsets)]
 
     def example(self, row: int) -> Example:
         """Return the example of a row."""
-        return parse_line(self.read(row), self.path, row)
+        return parse_line(self.lines(row, 1)[0], self.path, row)
 
     def examples(self, rows: Rows) -> Iterator[Example]:
         """Yield the examples of `rows`; consecutive rows are read together."""
