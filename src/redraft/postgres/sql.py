@@ -123,14 +123,25 @@ class Statements:
         text = "SELECT id, vector::real[] FROM {schema}.examples WHERE id = ANY(%s)"
         return dict(self._read(connection, text, [ids]))
 
-    def raise_version(self, connection: Any) -> None:
-        """Increment the version; its row lock excludes other changes until the transaction ends."""
-        self._execute(connection, "UPDATE {schema}.state SET version = version + 1")
+    def change(
+        self,
+        connection: Any,
+        removed: list[int],
+        added: Sequence[Example],
+        vectors: NDArray[np.float32] | None,
+    ) -> bool:
+        """Delete the examples with the ids `removed` and insert others, in a transaction.
 
-    def remove(self, connection: Any, ids: list[int]) -> None:
-        """Delete the examples with these ids; missing ones are ignored."""
-        if ids:
-            self._execute(connection, "DELETE FROM {schema}.examples WHERE id = ANY(%s)", [ids])
+        Increments the version and notifies listeners. Returns False if no example is left.
+        """
+        # its row lock excludes other changes until the transaction ends
+        self._execute(connection, "UPDATE {schema}.state SET version = version + 1")
+        if removed:
+            self._execute(connection, "DELETE FROM {schema}.examples WHERE id = ANY(%s)", [removed])
+        self.add(connection, added, vectors)
+        connection.execute("SELECT pg_notify(%s, '')", [self.schema])
+        text = "SELECT EXISTS (SELECT FROM {schema}.examples)"
+        return bool(self._execute(connection, text).fetchone()[0])
 
     def add(
         self, connection: Any, examples: Sequence[Example], vectors: NDArray[np.float32] | None
@@ -142,15 +153,6 @@ class Statements:
             for i, example in enumerate(examples):
                 texts = [json.dumps(example.to_json(), default=str), _labels(example.meta)]
                 copy.write_row(texts if vectors is None else [*texts, _text(vectors[i])])
-
-    def is_empty(self, connection: Any) -> bool:
-        """Return True if the store has no examples."""
-        text = "SELECT NOT EXISTS (SELECT FROM {schema}.examples)"
-        return bool(self._execute(connection, text).fetchone()[0])
-
-    def notify(self, connection: Any) -> None:
-        """Notify listeners when the transaction commits."""
-        connection.execute("SELECT pg_notify(%s, '')", [self.schema])
 
     def listen(self, connection: Any) -> None:
         """Subscribe to notifications of changes."""

@@ -129,13 +129,8 @@ class PostgresStore:
     def change(self, removed: Ids, added: Sequence[Example], vectors: Vectors | None) -> None:
         """Remove and add examples in one transaction."""
         with self.address.connected() as connection, connection.transaction():
-            # other changes wait here
-            self._sql.raise_version(connection)
-            self._sql.remove(connection, removed.tolist())
-            self._sql.add(connection, added, vectors)
-            if self._sql.is_empty(connection):
+            if not self._sql.change(connection, removed.tolist(), added, vectors):
                 raise PairsError("that would remove every example; at least one must stay")
-            self._sql.notify(connection)
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds` for a change; return True if there may have been one."""
@@ -209,7 +204,7 @@ def created(
     model = secrets.token_hex(8)
     store = PostgresStore(url, model)
     store.width = 0 if vectors is None else vectors.shape[1]
-    sql = Statements(schema_of(model))
+    sql = store._sql
     with store.address.connected() as connection:
         if store.width:
             sql.need_vectors(connection, store.address)
