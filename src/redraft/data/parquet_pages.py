@@ -27,6 +27,10 @@ _VALUE_BYTES = 16
 """Overhead of a value besides its text: offset, levels and validity bit."""
 
 _MAX_HEADER = 1 << 24
+_FOOTER = {4: [{1: [{3: dict.fromkeys((5, 7, 9, 11))}], 3: None}]}
+"""Row groups; of these the columns with their metadata, and the number of rows."""
+_PAGE = {1: None, 2: None, 3: None, 5: {1: None, 2: None}, 8: {1: None, 4: None}}
+"""Type and sizes of a page; numbers of values and encodings of data pages of versions 1 and 2."""
 _DICTIONARY_PAGE = 2
 _DICTIONARY_ENCODINGS = (2, 8)
 _DELTA_BYTE_ARRAY = 7
@@ -85,7 +89,7 @@ def read_footer(stream: IO[bytes]) -> list[RowGroup]:
     if length > end:
         raise PageError("the footer is longer than the file")
     stream.seek(end - length)
-    groups = Thrift(stream.read(length)).struct().get(4, [])
+    groups = Thrift(stream.read(length)).struct(_FOOTER).get(4, [])
     try:
         return [
             RowGroup(_size(group, 3, 0), tuple(_chunk(column.get(3, {})) for column in group[1]))
@@ -145,7 +149,7 @@ def _read_header(stream: IO[bytes], offset: int, end: int) -> tuple[dict[int, An
         stream.seek(offset)
         header = Thrift(stream.read(min(size, end - offset)))
         try:
-            return header.struct(), offset + header.offset
+            return header.struct(_PAGE), offset + header.offset
         except TooShortError:
             if size >= min(end - offset, _MAX_HEADER):
                 raise

@@ -3,7 +3,13 @@
 Knows no message types.
 """
 
+from collections import deque
+from collections.abc import Mapping
 from typing import Any
+
+Wanted = Mapping[int, Any]
+"""The fields of a struct to keep: None for an integer, the wanted fields of a struct, a list of
+them for a list of structs. All others are skipped, so that a message cannot fill the memory."""
 
 _BOOLEANS = (1, 2)
 _INTEGERS = (4, 5, 6)
@@ -29,31 +35,32 @@ class Thrift:
     def __init__(self, content: bytes) -> None:
         self.content, self.offset = content, 0
 
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Read a struct and return its fields by number.
-
-        Integers, structs and lists of these are returned; values of other types are None.
-        """
+    def struct(self, wanted: Wanted, depth: int = 0) -> dict[int, Any]:
+        """Read a struct and return its `wanted` fields by number; None if of another type."""
         fields: dict[int, Any] = {}
         number = 0
         while kind := self._byte():
             number = number + (kind >> 4) if kind >> 4 else self._integer()
             if kind & 15 in _BOOLEANS:  # the type of a field is its value
                 continue
-            fields[number] = self._value(kind & 15, depth)
+            value = self._value(kind & 15, wanted.get(number), depth)
+            if number in wanted:
+                fields[number] = value
         return fields
 
-    def _value(self, kind: int, depth: int) -> Any:
+    def _value(self, kind: int, wanted: Any, depth: int) -> Any:
         if depth > _MAX_DEPTH:
             raise ThriftError("nested too deeply")
         if kind in _INTEGERS:
             return self._integer()
         if kind == _STRUCT:
-            return self.struct(depth + 1)
+            return self.struct(wanted if isinstance(wanted, Mapping) else {}, depth + 1)
         if kind == _LIST:
             head = self._byte()
             count = self._unsigned() if head >> 4 == 15 else head >> 4
-            return [self._value(head & 15, depth + 1) for _ in range(count)]
+            part = wanted[0] if isinstance(wanted, list) else None
+            values = (self._value(head & 15, part, depth + 1) for _ in range(count))
+            return list(values) if part else deque(values, maxlen=0)
         if kind == _BINARY:
             self._advance(self._unsigned())
         elif kind in _BOOLEANS:

@@ -30,7 +30,7 @@ from redraft.storage.artifact import Artifact
 from redraft.storage.checks import entry, read_json, real, tensor_shapes, whole
 
 HNSW_FROM = 2_000_000
-"""From this many vectors HNSW reaches a higher recall than IVF in the same time."""
+"""At this many vectors or more, HNSW reaches a higher recall than IVF in the same time."""
 
 MEASURED = 11
 """Neighbours that recall is measured with: the row itself and ten others."""
