@@ -1,10 +1,9 @@
 """Models on disk: save, load and describe them, with their examples in files or in a store."""
 
-import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from redraft.retrieval.base import Retriever
 from redraft.storage.artifact import Artifact, open_artifact, read_artifact
 from redraft.storage.artifact_writer import write_artifact
 from redraft.storage.checks import damaged, reading, same
-from redraft.storage.disk import IDENTITIES, OFFSETS, DiskExamples, ExampleFile
+from redraft.storage.disk import IDENTITIES, OFFSETS, DiskExamples, ExampleFile, parse_line
 from redraft.storage.examples import LINES, examples_of
 from redraft.storage.locking import TIMEOUT, exclusive
 from redraft.storage.manifest import MANIFEST
@@ -87,17 +86,13 @@ def _write(
         (staging / SETTINGS).write_text(to_toml(settings), encoding="utf-8")
 
 
-@contextmanager
-def locked(folder: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
+def locked(folder: Path, *, timeout: float = TIMEOUT) -> AbstractContextManager[None]:
     """Keep other writers out while the model in `folder` is loaded, changed and saved.
 
     Models whose examples are in a store need no lock: the store has transactions.
     """
-    if stored_model(folder) is not None:
-        yield
-        return
-    with exclusive(folder, timeout=timeout):
-        yield
+    is_stored = stored_model(folder) is not None
+    return nullcontext() if is_stored else exclusive(folder, timeout=timeout)
 
 
 def load_model(folder: str | os.PathLike[str], *, store: str | None = None) -> RetrieveAndEdit:
@@ -177,9 +172,7 @@ def open_store(artifact: Artifact, store: str | None) -> "PostgresStore | None":
 
 def check_store(folder: Path, store: str | None) -> None:
     """Raise an error if `store` is not the store of this model, or if the model has none."""
-    opened = open_store(open_artifact(folder, only=SETTINGS), store)
-    if opened is not None:
-        opened.close()
+    store_version(folder, store)
 
 
 def store_version(folder: str | os.PathLike[str], store: str | None) -> int | None:
@@ -193,11 +186,6 @@ def store_version(folder: str | os.PathLike[str], store: str | None) -> int | No
         opened.close()
 
 
-def _part_names(artifact: Artifact) -> dict[str, str]:
-    settings = read_settings(artifact)
-    return {kind: settings[kind]["name"] for kind in ("retriever", "editor")}
-
-
 def describe_model(folder: str | os.PathLike[str], *, store: str | None = None) -> dict[str, Any]:
     """Return the parts, sizes and fields of a saved model, after loading it with every check."""
     return read_artifact(Path(folder), lambda artifact: _describe(artifact, store))
@@ -205,18 +193,18 @@ def describe_model(folder: str | os.PathLike[str], *, store: str | None = None) 
 
 def _describe(artifact: Artifact, store: str | None) -> dict[str, Any]:
     opened = open_store(artifact, store)
-    model = load_parts(artifact)
+    model, settings = load_parts(artifact), read_settings(artifact)
     examples: Sequence[Example] = (
         list(opened.read({}).examples.values()) if opened else model.retriever.examples
     )
     return {
         "model": str(artifact.folder),
-        **_part_names(artifact),
+        **{kind: settings[kind]["name"] for kind in ("retriever", "editor")},
         "examples": len(examples),
         "fields": list(examples[0].x) if examples else [],
         "meta": sorted({key for example in examples for key in example.meta}),
         "bytes": sum(path.stat().st_size for path in artifact.files.values()),
-        "redraft": read_settings(artifact)["model"]["redraft"],
+        "redraft": settings["model"]["redraft"],
     }
 
 
@@ -244,13 +232,6 @@ def read_examples(artifact: Artifact) -> Sequence[Example]:
         examples = DiskExamples(ExampleFile(path, *map(artifact.path, (OFFSETS, IDENTITIES))))
     else:
         with path.open("rb") as stream:
-            examples = [_example(path, number, line) for number, line in enumerate(stream, start=1)]
+            examples = [parse_line(line, path, row) for row, line in enumerate(stream)]
     same(path, "examples", (expected, len(examples)))
     return examples
-
-
-def _example(path: Path, number: int, line: bytes) -> Example:
-    try:
-        return Example.from_json(json.loads(line.decode()))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise damaged(path, f"line {number} is not an example") from error

@@ -1,10 +1,8 @@
 """Cards in the public format, made up."""
 
-from pathlib import Path
-
 import pytest
 
-from redraft.data.hearthstone import PROPERTIES, class_name, parse_card, splits
+from redraft.data.hearthstone import PROPERTIES, class_name, parse_card
 
 CARD = (
     "Grim Miller NAME_END 3 ATK_END 2 DEF_END 2 COST_END -1 DUR_END Minion TYPE_END "
@@ -56,15 +54,3 @@ def test_a_line_that_is_no_card_says_so() -> None:
 def test_a_missing_property_is_named(key: str) -> None:
     with pytest.raises(ValueError, match=f"^expected a card, found no {key}_END$"):
         parse_card(CARD.replace(f" {key}_END", ""))
-
-
-def test_a_folder_may_hold_only_some_splits(tmp_path: Path) -> None:
-    for name in ("test_hs.in", "train_hs.in", "train_hs.out", "other_hs.in", "dev.in"):
-        (tmp_path / name).touch()
-    found = splits(tmp_path)
-    assert found == {"train": tmp_path / "train_hs.in", "test": tmp_path / "test_hs.in"}
-    assert list(found) == ["train", "test"]
-
-
-def test_a_folder_without_cards_has_no_splits(tmp_path: Path) -> None:
-    assert splits(tmp_path) == {}

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from redraft.data.pairs import is_pairs, read_pairs, scan_pairs, write_pairs
+from redraft.data.pairs import is_pairs, read_pairs, write_pairs
 from redraft.data.rows import Columns
 from redraft.errors import PairsError
 from redraft.types import Example
+from tests.data.outcomes import scan_pairs
 
 Rows = list[dict[str, Any]]
 

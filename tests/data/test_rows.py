@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from redraft.data.pairs import scan_pairs
 from redraft.data.rows import MAX_ROW_BYTES, BadRow
 from redraft.types import Example
+from tests.data.outcomes import scan_pairs
 
 GOOD = b'{"x": "a", "y": "1"}'
 LONG = b"z" * (2 << 20)

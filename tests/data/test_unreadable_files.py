@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from redraft.data.pairs import read_pairs, scan_pairs
+from redraft.data.pairs import read_pairs
 from redraft.data.rows import Columns
 from redraft.errors import MissingExtraError, PairsError
+from tests.data.outcomes import scan_pairs
 
 
 def write(path: Path, content: bytes) -> Path:

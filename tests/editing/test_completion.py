@@ -11,7 +11,6 @@ from redraft.editing.completion import align, align_each, continuation, readable
 from redraft.editing.neural import NeuralEditor
 from redraft.text.tokenizer import Tokenizer
 from redraft.text.vocabulary import END
-from redraft.types import Completion
 from tests.greetings import greeter
 
 X = {"text": "greet Zorblax"}

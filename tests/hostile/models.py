@@ -67,7 +67,7 @@ def _retriever(kind: str, examples: list[Example], scratch: Path) -> Retriever:
         return TaskRetriever(
             filed,
             encoder,
-            CompressedIndex.build(VectorFile.write(scratch, [vectors], count=len(vectors))),
+            CompressedIndex.of_file(VectorFile.write(scratch, [vectors], count=len(vectors))),
         )
     if kind in ("cells", "graph"):
         encoder = _encoder(examples)

@@ -62,7 +62,6 @@ def test_the_nearest_rows_are_those_of_bm25s(
         for allowed in (None, mask):
             expected = plain.search(asked, k, allowed=allowed)
             assert_same(held.search(asked, k, allowed=allowed), expected)
-        assert held.scores([query]).tolist() == plain.scores([query]).tolist()
 
 
 @given(texts, texts, sentences, st.data())

@@ -18,7 +18,6 @@ from redraft.storage.disk import (
     ExampleFile,
     chunks,
     gather,
-    identities,
     spool_examples,
     take,
 )
@@ -63,7 +62,7 @@ def test_a_file_is_the_sequence_of_its_examples(known: list[Example], data: st.D
         assert list(held[1:-1]) == known[1:-1]
         assert list(held[::-2]) == known[::-2]
         assert [each for part in chunks(held) for each in part] == known
-        assert list(identities(held)) == [each.identity for each in known]
+        assert list(held.identities) == [each.identity for each in known]
         rows = data.draw(st.lists(st.integers(0, len(known) - 1)))
         assert list(take(held, rows)) == [known[row] for row in rows]
 
@@ -146,7 +145,7 @@ def test_a_line_that_is_no_example_is_named(tmp_path: Path) -> None:
     lines = (tmp_path / LINES).read_bytes().splitlines(keepends=True)
     (tmp_path / LINES).unlink()
     (tmp_path / LINES).write_bytes(b"".join([*lines[:2], b"?" * len(lines[2]), lines[3]]))
-    with pytest.raises(ModelError, match=r"examples\.jsonl:3: not an example"):
+    with pytest.raises(ModelError, match=r"examples\.jsonl: damaged \(line 3 is not an example\)"):
         opened(tmp_path)[2]
 
 

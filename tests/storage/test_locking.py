@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from redraft.errors import LockedError, ModelError
-from redraft.storage.locking import LOCK, DirectoryOwner, exclusive, is_abandoned
+from redraft.storage.locking import LOCK, exclusive, is_abandoned, own_directory
 
 HOLDER = """
 import sys
@@ -27,8 +27,8 @@ with exclusive(Path(sys.argv[1])):
 OWNER = """
 import sys
 from pathlib import Path
-from redraft.storage.locking import DirectoryOwner
-owner = DirectoryOwner(Path(sys.argv[1]))
+from redraft.storage.locking import own_directory
+own_directory(Path(sys.argv[1]))
 print("owned", flush=True)
 sys.stdin.read()
 """
@@ -147,10 +147,10 @@ def test_a_directory_is_abandoned_once_its_owner_is_dead(tmp_path: Path) -> None
 
 
 def test_an_owner_can_give_a_directory_up(tmp_path: Path) -> None:
-    owner = DirectoryOwner(tmp_path)
+    descriptor = own_directory(tmp_path)
+    assert descriptor is not None
     os.utime(tmp_path, (0, 0))
     assert not is_abandoned(tmp_path)
-    owner.release()
-    owner.release()
+    os.close(descriptor)
     assert is_abandoned(tmp_path)
     assert not is_abandoned(tmp_path / "missing")

@@ -79,22 +79,15 @@ class DuplicateFinder:
         """Yield rows that repeat an earlier row, or give another output for its input."""
         import numpy as np
 
-        inputs, pairs = np.asarray(self._inputs), np.asarray(self._pairs)
-        first_pair = _first_with_same(pairs)
-        repeats = first_pair != np.arange(len(pairs))
+        rows, lines = np.arange(len(self._lines)), self._lines
+        first_pair = _first_with_same(np.asarray(self._pairs))
+        repeats = first_pair != rows
         for row in np.flatnonzero(repeats):
-            detail = "same input and output"
-            yield self._finding("duplicate", int(row), int(first_pair[row]), detail)
-        first_input = _first_with_same(inputs)
-        conflicts = ~repeats & (first_input != np.arange(len(inputs)))
-        for row in np.flatnonzero(conflicts):
+            yield Finding("duplicate", lines[row], lines[first_pair[row]], "same input and output")
+        first_input = _first_with_same(np.asarray(self._inputs))
+        for row in np.flatnonzero(~repeats & (first_input != rows)):
             detail = "same input, another output"
-            yield self._finding("conflict", int(row), int(first_input[row]), detail)
-
-    def _finding(
-        self, kind: Literal["duplicate", "conflict"], row: int, other: int, detail: str
-    ) -> Finding:
-        return Finding(kind, self._lines[row], self._lines[other], detail)
+            yield Finding("conflict", lines[row], lines[first_input[row]], detail)
 
 
 def _first_with_same(digests: "NDArray[np.int64]") -> "NDArray[np.intp]":
@@ -138,18 +131,14 @@ class LeakFinder:
             if digest in self._exact[kind]:
                 yield Finding("leak", line, self._exact[kind][digest], f"same {kind}")
                 return
-        yield from self._near_findings(line, example)
-
-    def _near_findings(self, line: int, example: Example) -> Iterator[Finding]:
         signature = _signature(example)
         similar = {
             other: signature.jaccard(self._signatures[other])
             for other in self._near.query(signature)
         }
-        if similar:
-            other = max(similar, key=lambda other: (similar[other], -other))
-            if similar[other] >= NEAR:
-                yield Finding("near leak", line, other, f"about {similar[other]:.0%} the same")
+        other = max(similar, key=lambda other: (similar[other], -other), default=line)
+        if similar.get(other, 0.0) >= NEAR:
+            yield Finding("near leak", line, other, f"about {similar[other]:.0%} the same")
 
 
 def _signature(example: Example) -> Any:

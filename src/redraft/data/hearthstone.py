@@ -1,7 +1,6 @@
-"""Read Hearthstone cards in the card2code format: a folder of SPLIT_hs.in and SPLIT_hs.out."""
+"""Parse Hearthstone cards in the card2code format, the lines of SPLIT_hs.in."""
 
 import re
-from pathlib import Path
 
 PROPERTIES = ("ATK", "DEF", "COST", "DUR", "TYPE", "PLAYER_CLS", "RACE", "RARITY")
 
@@ -28,9 +27,3 @@ def parse_card(line: str) -> dict[str, str]:
         "properties": " ".join(properties),
         "description": rest.strip(),
     }
-
-
-def splits(folder: Path) -> dict[str, Path]:
-    """Return the splits in the folder with their input files."""
-    paths = {path.name.removesuffix("_hs.in"): path for path in folder.glob("*_hs.in")}
-    return {name: paths[name] for name in ("train", "dev", "test") if name in paths}

@@ -111,13 +111,6 @@ def scan_numbered(
         raise PairsError(f"{path}: holds no pairs; a row is an input and its output")
 
 
-def scan_pairs(
-    path: str | os.PathLike[str], columns: Columns | None = None
-) -> Iterator[Example | BadRow]:
-    """Yield every row of the file like `scan_numbered`, without line numbers."""
-    return (outcome for _, outcome in scan_numbered(path, columns))
-
-
 def read_numbered(
     path: str | os.PathLike[str], columns: Columns | None = None
 ) -> Iterator[tuple[int, Example]]:

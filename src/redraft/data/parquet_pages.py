@@ -4,12 +4,12 @@ Column sizes in the footer are not sufficient: with dictionary or prefix encodin
 can unpack to gigabytes. Reads no values.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import SEEK_END
 from typing import IO, Any
 
-from redraft.data.thrift import INTEGERS, LIST, STRUCT, Thrift, ThriftError, TooShort
+from redraft.data.thrift import Thrift, ThriftError, TooShortError
 
 MAX_PAGE_BYTES = 1 << 27
 """Maximum unpacked size of a page. Writers make pages of about 1 MB, or of 1,024 values."""
@@ -27,6 +27,10 @@ _VALUE_BYTES = 16
 """Overhead of a value besides its text: offset, levels and validity bit."""
 
 _MAX_HEADER = 1 << 24
+_FOOTER = {4: [{1: [{3: dict.fromkeys((5, 7, 9, 11))}], 3: None}]}
+"""Row groups; of these the columns with their metadata, and the number of rows."""
+_PAGE = {1: None, 2: None, 3: None, 5: {1: None, 2: None}, 8: {1: None, 4: None}}
+"""Type and sizes of a page; numbers of values and encodings of data pages of versions 1 and 2."""
 _DICTIONARY_PAGE = 2
 _DICTIONARY_ENCODINGS = (2, 8)
 _DELTA_BYTE_ARRAY = 7
@@ -60,9 +64,8 @@ class Page:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A column of a row group: its number in the schema, and the position of its pages."""
+    """A column of a row group: the number of its values, and the position of its pages."""
 
-    column: int
     values: int
     start: int
     length: int
@@ -70,41 +73,14 @@ class Chunk:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """The number of rows of a row group, and its selected columns."""
+    """The number of rows of a row group, and its columns in the order of the schema."""
 
     rows: int
     chunks: tuple[Chunk, ...]
 
 
-def _read_header(stream: IO[bytes], offset: int, end: int) -> tuple[dict[int, Any], int]:
-    """Read the page header at `offset`; return its fields and the offset of the page."""
-    size = 256
-    while True:
-        stream.seek(offset)
-        header = Thrift(stream.read(min(size, end - offset)))
-        try:
-            return _page_header(header), offset + header.offset
-        except TooShort:
-            if size >= min(end - offset, _MAX_HEADER):
-                raise PageError("a page header is cut off") from None
-            size *= 16
-
-
-def _page_header(header: Thrift) -> dict[int, Any]:
-    """Return the integer fields of a page header; nested headers are dictionaries."""
-    fields: dict[int, Any] = {}
-    for number, kind in header.fields():
-        if kind == STRUCT:
-            fields[number] = header.integers()
-        elif kind in INTEGERS:
-            fields[number] = header.integer()
-        else:
-            header.skip(kind)
-    return fields
-
-
-def read_footer(stream: IO[bytes], wanted: Callable[[int], bool]) -> list[RowGroup]:
-    """Return the row groups of a file, with the columns whose numbers are `wanted`.
+def read_footer(stream: IO[bytes]) -> list[RowGroup]:
+    """Return the row groups of a file.
 
     pyarrow's column metadata is not used: it crashes on invalid statistics in a damaged footer.
     """
@@ -113,50 +89,28 @@ def read_footer(stream: IO[bytes], wanted: Callable[[int], bool]) -> list[RowGro
     if length > end:
         raise PageError("the footer is longer than the file")
     stream.seek(end - length)
-    footer = Thrift(stream.read(length))
-    groups: list[RowGroup] = []
+    groups = Thrift(stream.read(length)).struct(_FOOTER).get(4, [])
     try:
-        for number, kind in footer.fields():
-            if number == 4 and kind == LIST:
-                groups += [_row_group(footer, wanted) for _ in footer.structs()]
-            else:
-                footer.skip(kind)
-    except TooShort:
-        raise PageError("the footer is cut off") from None
-    return groups
+        return [
+            RowGroup(_size(group, 3, 0), tuple(_chunk(column.get(3, {})) for column in group[1]))
+            for group in groups
+        ]
+    except (AttributeError, KeyError, TypeError):  # fields of other types
+        raise PageError("the footer is damaged") from None
 
 
-def _row_group(footer: Thrift, wanted: Callable[[int], bool]) -> RowGroup:
-    rows, chunks = 0, []
-    for number, kind in footer.fields():
-        if number == 1 and kind == LIST:
-            for column in footer.structs():
-                metadata = _column_metadata(footer)
-                if wanted(column):
-                    chunks.append(_chunk(column, metadata))
-        elif number == 3 and kind in INTEGERS:
-            rows = footer.integer()
-        else:
-            footer.skip(kind)
-    return RowGroup(rows, tuple(chunks))
-
-
-def _column_metadata(footer: Thrift) -> dict[int, int]:
-    metadata: dict[int, int] = {}
-    for number, kind in footer.fields():
-        if number == 3 and kind == STRUCT:
-            metadata = footer.integers()
-        else:
-            footer.skip(kind)
-    return metadata
-
-
-def _chunk(column: int, metadata: dict[int, int]) -> Chunk:
-    values, length, data, dictionary = (metadata.get(number, 0) for number in (5, 7, 9, 11))
+def _chunk(metadata: dict[int, Any]) -> Chunk:
+    data, dictionary = _size(metadata, 9, 0), metadata.get(11, 0)
     start = dictionary if 0 < dictionary < data else data
-    if min(start, values, length) < 0:
-        raise PageError("a column has a negative offset or length")
-    return Chunk(column, values, start, length)
+    return Chunk(_size(metadata, 5, 0), start, _size(metadata, 7, 0))
+
+
+def _size(fields: dict[int, Any], number: int, default: int = -1) -> int:
+    """Return a size or offset; raise `PageError` if the field has none."""
+    value = fields.get(number, default)
+    if not isinstance(value, int) or value < 0:
+        raise PageError(f"field {number} of a header is not a size")
+    return value
 
 
 def read_pages(stream: IO[bytes], chunk: Chunk) -> Iterator[Page]:
@@ -169,26 +123,37 @@ def read_pages(stream: IO[bytes], chunk: Chunk) -> Iterator[Page]:
     end = offset + chunk.length + 100
     remaining, dictionary = chunk.values, 0
     while remaining > 0 and offset < end:
-        fields, offset = _read_header(stream, offset, end)
-        unpacked, packed = (fields.get(number, -1) for number in (2, 3))
-        if not (isinstance(unpacked, int) and isinstance(packed, int)) or min(unpacked, packed) < 0:
-            raise PageError("a page header has no sizes")
+        header, offset = _read_header(stream, offset, end)
+        unpacked = _size(header, 2)
         if unpacked > MAX_PAGE_BYTES:
             raise OversizedError(
                 f"a page unpacks to {unpacked:,} bytes, more than {MAX_PAGE_BYTES:,}"
             )
-        offset += packed
-        data = fields.get(5, fields.get(8, {}))
-        if fields.get(1) == _DICTIONARY_PAGE:
+        offset += _size(header, 3)
+        data = header.get(5, header.get(8))
+        if header.get(1) == _DICTIONARY_PAGE:
             dictionary = unpacked
-        elif isinstance(data, dict) and isinstance(data.get(1), int):
-            if data[1] < 0:
-                raise PageError("a page header has a negative number of values")
-            remaining -= data[1]
-            encoding = data.get(2 if 5 in fields else 4)
+        elif isinstance(data, dict):
+            values = _size(data, 1)
+            remaining -= values
+            encoding = data.get(2 if 5 in header else 4)
             largest = unpacked if encoding == _DELTA_BYTE_ARRAY else 0
             largest = dictionary if encoding in _DICTIONARY_ENCODINGS else largest
-            yield Page(unpacked, data[1], largest)
+            yield Page(unpacked, values, largest)
+
+
+def _read_header(stream: IO[bytes], offset: int, end: int) -> tuple[dict[int, Any], int]:
+    """Read the page header at `offset`; return its fields and the offset of the page."""
+    size = 256
+    while True:
+        stream.seek(offset)
+        header = Thrift(stream.read(min(size, end - offset)))
+        try:
+            return header.struct(_PAGE), offset + header.offset
+        except TooShortError:
+            if size >= min(end - offset, _MAX_HEADER):
+                raise
+            size *= 16
 
 
 def batch_rows(columns: Sequence[Sequence[Page]]) -> int:

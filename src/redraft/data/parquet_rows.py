@@ -3,9 +3,8 @@
 A value without a JSON equivalent becomes text, or the reason why its row cannot be read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from redraft.data.parquet_pages import (
     OversizedError,
-    PageError,
     RowGroup,
     batch_rows,
     read_footer,
@@ -112,12 +110,13 @@ class ParquetTable:
         values.
         """
         with _one_line(self._name):
+            columns = self._numbers(used)
             start = 0
             wanted = []
-            for number, group in enumerate(read_footer(self._stream, self._reads(used))):
+            for number, group in enumerate(read_footer(self._stream)):
                 end = start + group.rows
                 if end > first and (last is None or start < last):
-                    wanted.append((number, start, self._batch_rows(group)))
+                    wanted.append((number, start, self._batch_rows(group, columns)))
                 start = end
         for number, start, size in wanted:
             row = start
@@ -135,25 +134,22 @@ class ParquetTable:
                 batch_size=size, row_groups=[group], columns=list(used), use_threads=False
             )
 
-    def _reads(self, used: Sequence[str]) -> Callable[[int], bool]:
-        """Return a predicate on column numbers of the schema: True if the column is read."""
-        names, schema = set(used), self._file.schema
-
-        def is_read(number: int) -> bool:
-            if number >= len(schema):
-                raise PageError("a row group has more columns than the schema")
+    def _numbers(self, used: Sequence[str]) -> list[int]:
+        """Return the numbers in the schema of the columns `used`, with those of their fields."""
+        names, numbers = set(used), []
+        for number in range(len(self._file.schema)):
             # a dot can be part of a name, or separate a struct and its field
-            parts = schema.column(number).path.split(".")
-            return any(".".join(parts[: end + 1]) in names for end in range(len(parts)))
+            parts = self._file.schema.column(number).path.split(".")
+            if any(".".join(parts[: end + 1]) in names for end in range(len(parts))):
+                numbers.append(number)
+        return numbers
 
-        return is_read
-
-    def _batch_rows(self, group: RowGroup) -> int:
+    def _batch_rows(self, group: RowGroup, columns: Sequence[int]) -> int:
         """Return the number of rows of a row group to read at once."""
         flat, nested = [], 0
-        for chunk in group.chunks:
-            pages = list(read_pages(self._stream, chunk))
-            column = self._file.schema.column(chunk.column)
+        for number in columns:
+            pages = list(read_pages(self._stream, group.chunks[number]))
+            column = self._file.schema.column(number)
             if column.max_repetition_level == 0:
                 flat.append(pages)
                 continue
@@ -235,17 +231,11 @@ def _sizes(array: Any) -> NDArray[np.int64]:
         element_sizes = 8 + _sizes(array.flatten())
         per_row = int(element_sizes.sum()) // max(1, len(array))
         return np.full(len(array), per_row, np.int64)
-    if _has_lengths(kind):
+    try:
         lengths = pyarrow.compute.binary_length(array).fill_null(0)
-        return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
-    return np.full(len(array), 8, np.int64)
-
-
-def _has_lengths(kind: Any) -> bool:
-    from pyarrow import types
-
-    texts = types.is_string(kind) or types.is_large_string(kind)
-    return bool(texts or types.is_binary(kind) or types.is_large_binary(kind))
+    except pyarrow.ArrowNotImplementedError:  # neither text nor bytes
+        return np.full(len(array), 8, np.int64)
+    return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
 
 
 def _values(array: Any, *, is_text: bool) -> list[Any]:
@@ -268,8 +258,12 @@ def _value(cell: Any) -> Any:
         byte = error.object[error.start]
         return Unreadable(f"not UTF-8 (byte 0x{byte:02x}); write the texts as UTF-8")
     except Exception as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        return Unreadable(f"a value of type {cell.type} cannot be read ({reason[:200]})")
+        return _no_value(cell, error)
+
+
+def _no_value(cell: Any, error: Exception) -> Unreadable:
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return Unreadable(f"a value of type {cell.type} cannot be read ({reason[:200]})")
 
 
 def _temporal_text(cell: Any) -> str | Unreadable | None:
@@ -279,24 +273,15 @@ def _temporal_text(cell: Any) -> str | Unreadable | None:
 
     if not cell.is_valid:
         return None
-    if types.is_interval(cell.type):
-        return str(cell.as_py())
-    kind, count = cell.type, int(cell.value)
-    unit = getattr(kind, "unit", "")
+    kind = cell.type
     try:
-        if types.is_duration(kind):
-            scale = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(unit, 0)
-            micros = count * scale if scale else count // 1000
-            is_exact = bool(scale) or count % 1000 == 0
-            return str(timedelta(microseconds=micros)) if is_exact else f"{count} ns"
-        if unit == "ns":
-            if count % 1000:
-                return _cast_text(cell)
-            to_micros = pyarrow.timestamp("us", kind.tz) if types.is_timestamp(kind) else None
-            cell = cell.cast(to_micros or pyarrow.time64("us"))
+        if getattr(kind, "unit", "") == "ns":  # Python has microseconds: the cast fails for others
+            micros = pyarrow.timestamp("us", kind.tz) if types.is_timestamp(kind) else None
+            other = pyarrow.duration if types.is_duration(kind) else pyarrow.time64
+            return str(cell.cast(micros or other("us")).as_py())
         return str(cell.as_py())
     except Exception:
-        return f"{count} {unit}" if types.is_duration(kind) else _cast_text(cell)
+        return f"{cell.value} {kind.unit}" if types.is_duration(kind) else _cast_text(cell)
 
 
 def _cast_text(cell: Any) -> str | Unreadable:
@@ -306,8 +291,7 @@ def _cast_text(cell: Any) -> str | Unreadable:
     try:
         text = str(cell.cast(pyarrow.string()).as_py())
     except Exception as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        return Unreadable(f"a value of type {cell.type} cannot be read ({reason[:200]})")
+        return _no_value(cell, error)
     if text.startswith("<"):
         return Unreadable(f"{text.strip('<>')} of {cell.type}; write it as text")
     return text

@@ -7,11 +7,11 @@ validates examples.
 import csv
 import gzip
 import json
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -75,12 +75,6 @@ def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
         raise PairsError(f"{path}: cannot be read ({error.strerror}); check the path") from error
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, bytes | Unreadable]]:
-    """Yield the lines of a file with their numbers, like `lines_of`."""
-    with open_bytes(path) as stream:
-        yield from lines_of(stream, str(path))
-
-
 def lines_of(
     stream: IO[bytes] | gzip.GzipFile, name: str, *, longest: int = MAX_ROW_BYTES
 ) -> Iterator[tuple[int, bytes | Unreadable]]:
@@ -114,11 +108,12 @@ def decode(line: bytes) -> str | Unreadable:
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | Unreadable]]:
     """Yield the lines of a file as text, without a byte-order mark."""
-    for number, line in read_lines(path):
-        text = line if isinstance(line, Unreadable) else decode(line)
-        if number == 1 and isinstance(text, str):
-            text = text.removeprefix("\ufeff")
-        yield number, text
+    with open_bytes(path) as stream:
+        for number, line in lines_of(stream, str(path)):
+            text = line if isinstance(line, Unreadable) else decode(line)
+            if number == 1 and isinstance(text, str):
+                text = text.removeprefix("\ufeff")
+            yield number, text
 
 
 def read_json_lines(path: Path) -> Iterator[Row]:
@@ -218,7 +213,6 @@ class Layout:
                     f"{path}:1: no column {name!r}, found {listed(map(repr, header))}; "
                     "rename it or name yours with --x-columns and --y-column"
                 )
-        for name in (*inputs.values(), columns.output):
             if counts[name] > 1:
                 raise PairsError(f"{path}:1: two columns are named {name!r}; rename one")
         meta = {name[5:]: name for name in header if name.startswith("meta.")}
@@ -243,21 +237,18 @@ def read_parallel(path: Path, parse_input: Callable[[str], Any] = str) -> Iterat
     if path.exists() and not outputs_path.exists():
         raise PairsError(f"{outputs_path}: no such file; {path.name} needs its outputs beside it")
     inputs, outputs = read_text_lines(path), read_text_lines(outputs_path)
-    for number in range(1, sys.maxsize):
-        x, y = next(inputs, None), next(outputs, None)
-        if x is None and y is None:
-            return
+    ends = None, None
+    for number, sides in enumerate(zip_longest(inputs, outputs, fillvalue=ends), start=1):
+        x, y = (side[1] for side in sides)
         if x is None or y is None:
             shorter, longer = (path, outputs_path) if x is None else (outputs_path, path)
             yield number, Unreadable(f"{shorter.name} ends before {longer.name}; they must match")
             return
-        parts = [side[1] for side in (x, y)]
-        bad = [part for part in parts if isinstance(part, Unreadable)]
-        if bad:
-            yield number, bad[0]
+        if isinstance(x, Unreadable) or isinstance(y, Unreadable):
+            yield number, x if isinstance(x, Unreadable) else y
             continue
-        texts = [str(part).replace(NEWLINE_MARK, "\n") for part in parts]
+        x, y = x.replace(NEWLINE_MARK, "\n"), y.replace(NEWLINE_MARK, "\n")
         try:
-            yield number, {"x": parse_input(texts[0]), "y": texts[1]}
+            yield number, {"x": parse_input(x), "y": y}
         except ValueError as error:
             yield number, Unreadable(str(error))

@@ -1,7 +1,6 @@
 """Index interface for nearest neighbours of unit vectors by squared distance, and exact search.
 
-An index is immutable: adding and removing vectors return a new one. Knows vectors and rows, no
-examples.
+An index is immutable: replacing vectors returns a new one. Knows vectors and rows, no examples.
 """
 
 from abc import ABC, abstractmethod
@@ -41,26 +40,14 @@ class Index(ABC):
         """Return the vectors of `rows`."""
         return np.asarray(self.vectors[rows])
 
-    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
-        """Return the cosine similarity of each of `rows` to one query."""
-        return self.take(rows) @ query
-
     @abstractmethod
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None
     ) -> Neighbours:
         """Return the k nearest rows of each query among the `allowed` ones."""
 
-    @abstractmethod
-    def add(self, vectors: Vectors) -> "Index":
-        """Return an index with `vectors` appended."""
-
-    @abstractmethod
-    def remove(self, rows: NDArray[np.int64]) -> "Index":
-        """Return an index without `rows`; later rows move up."""
-
     def replace(self, rows: NDArray[np.int64], vectors: Vectors) -> "Index":
-        """Remove `rows`, append `vectors` and build the index once."""
+        """Return an index without `rows`, later ones moved up, and with `vectors` appended."""
         return build_index(np.concatenate([np.delete(self.vectors, rows, axis=0), vectors]))
 
     @abstractmethod
@@ -80,22 +67,9 @@ class ExactIndex(Index):
         """Return the k nearest rows of each query."""
         return exact_search(self.vectors, queries, k, allowed=allowed)
 
-    def add(self, vectors: Vectors) -> Index:
-        """Return an index with `vectors` appended."""
-        return build_index(np.concatenate([self.vectors, vectors]))
-
-    def remove(self, rows: NDArray[np.int64]) -> "ExactIndex":
-        """Return an index without `rows`."""
-        return ExactIndex(np.delete(self.vectors, rows, axis=0))
-
     def save(self, folder: Path) -> None:
         """Write the vectors as a NumPy file, which can be memory-mapped."""
         np.save(folder / VECTORS, self.vectors, allow_pickle=False)
-
-    @classmethod
-    def load(cls, artifact: Artifact) -> "ExactIndex":
-        """Return a saved index with memory-mapped vectors."""
-        return cls(load_vectors(artifact))
 
 
 def load_vectors(artifact: Artifact) -> Vectors:
@@ -128,9 +102,11 @@ def build_index(vectors: Vectors) -> Index:
 
 
 def load_index(artifact: Artifact) -> Index:
-    """Return a saved exact or FAISS index."""
+    """Return a saved index of any kind."""
     if RECALL not in artifact.files:
-        return ExactIndex.load(artifact)
-    from redraft.index.faiss import FaissIndex
+        return ExactIndex(load_vectors(artifact))
+    from redraft.index.faiss import FaissIndex, Recall
+    from redraft.index.ivfpq import CompressedIndex
 
-    return FaissIndex.load(artifact)
+    kind = CompressedIndex if Recall.load(artifact).rerank else FaissIndex
+    return kind.load(artifact)

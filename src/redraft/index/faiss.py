@@ -21,7 +21,6 @@ from redraft.index.base import (
     WANTED_RECALL,
     Index,
     Vectors,
-    build_index,
     exact_search,
     load_vectors,
 )
@@ -31,15 +30,16 @@ from redraft.storage.artifact import Artifact
 from redraft.storage.checks import entry, read_json, real, tensor_shapes, whole
 
 HNSW_FROM = 2_000_000
-"""From this many vectors HNSW reaches a higher recall than IVF in the same time."""
+"""At this many vectors or more, HNSW reaches a higher recall than IVF in the same time."""
 
 MEASURED = 11
 """Neighbours that recall is measured with: the row itself and ten others."""
 MAX_RERANK = 512
 """Maximum number of candidates that are re-ranked for each neighbour."""
 
-_SAMPLE = 256
-_MAX_EFFORT = 1 << 30
+SAMPLE = 256
+"""Rows that recall is measured on."""
+_MAX_VECTORS = 1 << 30
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,27 +53,27 @@ class Recall:
     effort: int  # nprobe or efSearch
     rerank: int = 0  # candidates per neighbour, re-ranked by exact distance; 0 without compression
 
-    def save(self, folder: Path) -> None:
-        """Write the recall into an existing folder."""
-        (folder / RECALL).write_text(json.dumps(asdict(self)), encoding="utf-8")
+    @classmethod
+    def measured(cls, neighbours: Neighbours, truth: Neighbours, *search: int) -> "Recall":
+        """Return the recall of a `search` (effort, rerank) for rows of the index, given the truth.
+
+        Leaves one out: the nearest neighbour of a row is the row itself, which any index finds.
+        """
+        # by distance, not by row: any of several rows at the same distance is correct
+        hits = neighbours.distances[:, 1:] <= truth.distances[:, 1:] + 1e-4
+        return cls(float(hits[:, 0].mean()), float(hits.mean()), *search)
 
     @classmethod
-    def load_for(cls, artifact: Artifact, count: int) -> "Recall":
+    def load(cls, artifact: Artifact, count: int = _MAX_VECTORS) -> "Recall":
         """Return a saved recall; check that its effort is possible for `count` vectors."""
-        recall = cls.load(artifact)
-        # FAISS allocates memory for any effort; tuning, which doubles it, stays below this limit
-        whole(artifact.path(RECALL), "effort", recall.effort, least=1, most=2 * max(1, count))
-        return recall
-
-    @classmethod
-    def load(cls, artifact: Artifact) -> "Recall":
-        """Return a saved recall."""
         path = artifact.path(RECALL)
         values = read_json(path)
+        # FAISS allocates memory for any effort; tuning, which doubles it, stays below this limit
+        most = 2 * max(1, count)
         return cls(
             real(path, "at_1", entry(path, values, "at_1", float), least=0, most=1),
             real(path, "at_10", entry(path, values, "at_10", float), least=0, most=1),
-            whole(path, "effort", values.get("effort"), least=1, most=_MAX_EFFORT),
+            whole(path, "effort", values.get("effort"), least=1, most=most),
             whole(path, "rerank", values.get("rerank", 0), least=0, most=MAX_RERANK),
         )
 
@@ -87,10 +87,10 @@ class FaissIndex(Index):
         self.recall = recall
 
     @classmethod
-    def build(cls, vectors: Vectors, *, seed: int = 0) -> "FaissIndex":
+    def build(cls, vectors: Vectors) -> "FaissIndex":
         """Return an index of `vectors` with a recall@1 of at least 99 % on a sample of them."""
         structure = _build_structure(vectors)
-        recall = tune(vectors, structure, seed=seed)
+        recall = tune(vectors, structure)
         _LOG.info(
             "index of %d vectors: recall@1 %.3f, recall@10 %.3f at effort %d",
             *(len(vectors), recall.at_1, recall.at_10, recall.effort),
@@ -103,36 +103,37 @@ class FaissIndex(Index):
         """Return the k nearest rows of each query; exact if a filter allows only few rows."""
         if allowed is not None and allowed.sum() < max(base.EXACT_BELOW, len(allowed) // 10):
             rows = np.flatnonzero(allowed)
-            neighbours = exact_search(self.vectors[rows], queries, k)
+            neighbours = exact_search(self.take(rows), queries, k)
             return Neighbours(rows[neighbours.rows], neighbours.distances)
         wanted = min(k, len(self.vectors) if allowed is None else int(allowed.sum()))
         effort = self.recall.effort
-        neighbours = search_structure(self.structure, queries, k, effort, allowed)
+        neighbours = self._search(queries, k, effort, allowed)
         # the probed cells, or the visited part of the graph, may hold fewer than k rows
         while (neighbours.rows[:, :wanted] < 0).any() and effort < len(self.vectors):
             effort *= 2
-            neighbours = search_structure(self.structure, queries, k, effort, allowed)
+            neighbours = self._search(queries, k, effort, allowed)
         return neighbours
 
-    def add(self, vectors: Vectors) -> "FaissIndex":
-        """Return an index with `vectors` appended, built and tuned anew."""
-        return FaissIndex.build(np.concatenate([self.vectors, vectors]))
-
-    def remove(self, rows: NDArray[np.int64]) -> Index:
-        """Return an index without `rows`, built anew: FAISS would not renumber the others."""
-        return build_index(np.delete(self.vectors, rows, axis=0))
+    def _search(
+        self, queries: Vectors, k: int, effort: int, allowed: NDArray[np.bool_] | None
+    ) -> Neighbours:
+        return search_structure(self.structure, queries, k, effort, allowed)
 
     def save(self, folder: Path) -> None:
         """Write the vectors, the structure as plain arrays and the measured recall."""
-        np.save(folder / VECTORS, self.vectors, allow_pickle=False)
+        self._save_vectors(folder / VECTORS)
         save_structure(self.structure, folder / STRUCTURE)
-        self.recall.save(folder)
+        text = json.dumps(asdict(self.recall))
+        (folder / RECALL).write_text(text, encoding="utf-8")
+
+    def _save_vectors(self, path: Path) -> None:
+        np.save(path, self.vectors, allow_pickle=False)
 
     @classmethod
     def load(cls, artifact: Artifact) -> "FaissIndex":
         """Return a saved index; one without plain arrays is rebuilt."""
         vectors = load_vectors(artifact)
-        recall = Recall.load_for(artifact, len(vectors))
+        recall = Recall.load(artifact, len(vectors))
         if STRUCTURE not in artifact.files:
             _LOG.info("%s: rebuilding its index; save the model to keep it", artifact.folder)
             return cls.build(np.ascontiguousarray(vectors))
@@ -157,25 +158,22 @@ def _build_structure(vectors: Vectors) -> Any:
     return structure
 
 
-def tune(vectors: Vectors, structure: Any, *, seed: int) -> Recall:
+def tune(vectors: Vectors, structure: Any) -> Recall:
     """Double the effort until recall@1 on a sample of the rows is high enough; return both."""
-    queries = np.ascontiguousarray(vectors[sample_rows(len(vectors), _SAMPLE, seed=seed)])
-    # leave one out: the nearest neighbour of a row is the row itself, which any index finds
-    truth = exact_search(vectors, queries, MEASURED).distances[:, 1:]
+    queries = np.ascontiguousarray(vectors[sample_rows(len(vectors), SAMPLE)])
+    truth = exact_search(vectors, queries, MEASURED)
     effort = 1
     while True:
-        distances = search_structure(structure, queries, MEASURED, effort, None).distances[:, 1:]
-        # by distance, not by row: any of several rows at the same distance is correct
-        hits = distances <= truth + 1e-4
-        recall = Recall(float(hits[:, 0].mean()), float(hits.mean()), effort)
+        neighbours = search_structure(structure, queries, MEASURED, effort, None)
+        recall = Recall.measured(neighbours, truth, effort)
         if recall.at_1 >= WANTED_RECALL or effort >= len(vectors):
             return recall
         effort *= 2
 
 
-def sample_rows(count: int, most: int, *, seed: int = 0) -> NDArray[np.int64]:
+def sample_rows(count: int, most: int) -> NDArray[np.int64]:
     """Draw at most `most` of `count` rows without replacement."""
-    return np.random.default_rng(seed).choice(count, min(most, count), replace=False)
+    return np.random.default_rng(0).choice(count, min(most, count), replace=False)
 
 
 def search_structure(

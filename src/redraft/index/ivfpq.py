@@ -12,21 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.index.base import (
-    EXACT_BELOW,
-    RECALL,
-    VECTORS,
-    WANTED_RECALL,
-    ExactIndex,
-    Index,
-    Vectors,
-    build_index,
-    exact_search,
-    load_index,
-)
+from redraft.index import base
+from redraft.index.base import VECTORS, WANTED_RECALL, ExactIndex, Index, Vectors, build_index
 from redraft.index.faiss import (
     MAX_RERANK,
     MEASURED,
+    SAMPLE,
+    FaissIndex,
     Recall,
     sample_rows,
     search_structure,
@@ -36,7 +28,6 @@ from redraft.index.faiss_arrays import (
     STRUCTURE,
     add_codes,
     load_compressed,
-    save_structure,
     take_codes,
 )
 from redraft.index.neighbours import Neighbours
@@ -59,17 +50,15 @@ _SMALL_CHANGE = 0.01
 _LOG = logging.getLogger(__name__)
 
 
-class CompressedIndex(Index):
+class CompressedIndex(FaissIndex):
     """An IVF-PQ index (`structure`) over a file of vectors, with its measured recall."""
 
     def __init__(self, file: VectorFile, structure: Any, recall: Recall) -> None:
+        super().__init__(file.vectors, structure, recall)
         self.file = file
-        self.vectors = file.vectors
-        self.structure = structure
-        self.recall = recall
 
     @classmethod
-    def build(cls, file: VectorFile) -> "CompressedIndex":
+    def of_file(cls, file: VectorFile) -> "CompressedIndex":
         """Return an index of the file with a recall@10 of at least 99 % on a sample."""
         structure = _empty_structure(file)
         for part in file.parts():
@@ -80,22 +69,6 @@ class CompressedIndex(Index):
         """Return the vectors of `rows`."""
         return self.file.take(rows)
 
-    def search(
-        self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None
-    ) -> Neighbours:
-        """Return the k nearest rows of each query; exact if a filter allows only few rows."""
-        if allowed is not None and allowed.sum() < max(EXACT_BELOW, len(allowed) // 10):
-            rows = np.flatnonzero(allowed)
-            neighbours = exact_search(self.take(rows), queries, k)
-            return Neighbours(rows[neighbours.rows], neighbours.distances)
-        wanted = min(k, len(self.file) if allowed is None else int(allowed.sum()))
-        effort = self.recall.effort
-        neighbours = self._search(queries, k, effort, allowed)
-        while (neighbours.rows[:, :wanted] < 0).any() and effort < self.structure.nlist:
-            effort *= 2
-            neighbours = self._search(queries, k, effort, allowed)
-        return neighbours
-
     def _search(
         self, queries: Vectors, k: int, effort: int, allowed: NDArray[np.bool_] | None
     ) -> Neighbours:
@@ -104,16 +77,8 @@ class CompressedIndex(Index):
         candidates = search_structure(self.structure, queries, count, effort, allowed)
         return exact_distances(self.file, queries, candidates.rows).nearest(k)
 
-    def add(self, vectors: Vectors) -> Index:
-        """Return an index with `vectors` appended; the centroids stay as trained."""
-        return self.replace(np.zeros(0, np.int64), vectors)
-
-    def remove(self, rows: Ids) -> Index:
-        """Return an index without `rows`."""
-        return self.replace(rows, np.zeros((0, self.width), np.float32))
-
     def replace(self, rows: Ids, vectors: Vectors) -> Index:
-        """Return an index without `rows` and with `vectors` appended."""
+        """Return an index without `rows` and with `vectors` appended; centroids stay as trained."""
         is_kept = np.ones(len(self.file), np.bool_)
         is_kept[rows] = False
         count = int(is_kept.sum()) + len(vectors)
@@ -131,38 +96,28 @@ class CompressedIndex(Index):
         recall = self.recall if is_small else tune(file, structure)
         return CompressedIndex(file, structure, recall)
 
-    def save(self, folder: Path) -> None:
-        """Write the vectors, the structure as plain arrays and the measured recall."""
-        self.file.save(folder / VECTORS)
-        save_structure(self.structure, folder / STRUCTURE)
-        self.recall.save(folder)
+    def _save_vectors(self, path: Path) -> None:
+        self.file.save(path)
 
     @classmethod
     def load(cls, artifact: Artifact) -> "CompressedIndex":
         """Return a saved index; its vectors stay on disk."""
         file = VectorFile(artifact.path(VECTORS))
-        recall = Recall.load_for(artifact, len(file))
+        recall = Recall.load(artifact, len(file))
         for part in file.parts():
             check_vectors(file.path, part)
         if STRUCTURE not in artifact.files:
             _LOG.info("%s: rebuilding its index; save the model to keep it", artifact.folder)
-            return cls.build(file)
+            return cls.of_file(file)
         path = artifact.path(STRUCTURE)
         return cls(file, load_compressed(path, len(file), file.width), recall)
 
 
 def index_of_file(file: VectorFile) -> Index:
     """Return an exact index of few vectors, a compressed one of many."""
-    if len(file) < EXACT_BELOW:
+    if len(file) < base.EXACT_BELOW:
         return ExactIndex(file.vectors)
-    return CompressedIndex.build(file)
-
-
-def open_index(artifact: Artifact) -> Index:
-    """Return a saved index of any kind."""
-    if RECALL in artifact.files and Recall.load(artifact).rerank:
-        return CompressedIndex.load(artifact)
-    return load_index(artifact)
+    return CompressedIndex.of_file(file)
 
 
 def _empty_structure(file: VectorFile) -> Any:
@@ -207,16 +162,13 @@ def exact_distances(file: VectorFile, queries: Vectors, rows: Ids) -> Neighbours
 
 def tune(file: VectorFile, structure: Any) -> Recall:
     """Raise effort and rerank until recall@10 on a sample of the rows is high enough."""
-    queries = file.take(sample_rows(len(file), 256))
-    # leave one out: the nearest neighbour of a row is the row itself, which any index finds
-    truth = file.nearest(queries, MEASURED).distances[:, 1:]
+    queries = file.take(sample_rows(len(file), SAMPLE))
+    truth = file.nearest(queries, MEASURED)
     effort, rerank, before = 1, _MIN_RERANK, 0.0
     while True:
         candidates = search_structure(structure, queries, rerank * MEASURED, effort, None)
         neighbours = exact_distances(file, queries, candidates.rows).nearest(MEASURED)
-        # by distance, not by row: any of several rows at the same distance is correct
-        hits = neighbours.distances[:, 1:] <= truth + 1e-4
-        recall = Recall(float(hits[:, 0].mean()), float(hits.mean()), effort, rerank)
+        recall = Recall.measured(neighbours, truth, effort, rerank)
         _LOG.info("IVF-PQ index of %d vectors: %s", len(file), recall)
         is_exhausted = effort >= structure.nlist and rerank >= MAX_RERANK
         if recall.at_10 >= WANTED_RECALL or is_exhausted:

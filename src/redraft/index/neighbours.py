@@ -27,6 +27,11 @@ class Neighbours:
             np.take_along_axis(self.distances, order, axis=1),
         )
 
+    def merge(self, other: "Neighbours", k: int, *, first: int) -> "Neighbours":
+        """Return the k nearest of both; row 0 of `other` becomes row `first`."""
+        rows = np.concatenate([self.rows, other.rows + first], axis=1)
+        return Neighbours(rows, np.concatenate([self.distances, other.distances], 1)).nearest(k)
+
     @classmethod
     def join(cls, parts: Sequence["Neighbours"]) -> "Neighbours":
         """Concatenate the results of several batches of inputs."""

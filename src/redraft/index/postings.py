@@ -7,19 +7,18 @@ Knows words and rows, no examples.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.index.bm25 import LARGEST_SCORE
 from redraft.index.neighbours import Neighbours
-from redraft.storage.arrays import mapped
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import (
     check_ascending,
-    check_slices_ascend,
     check_starts,
     check_values,
     read_array,
@@ -41,7 +40,6 @@ Mask = NDArray[np.bool_]
 
 NAMES = ("terms", "starts", "bounds", "rows", "counts", "scores", "lengths")
 _DTYPES = (np.uint64, np.int64, np.float32, np.uint32, np.uint32, np.float32, np.uint32)
-_LARGEST_SCORE = 1e6
 
 
 def term(word: str) -> int:
@@ -63,28 +61,29 @@ class Postings:
     lengths: NDArray[np.uint32]  # (N,), in words
 
     @classmethod
-    def open(cls, folder: Path) -> "Postings":
-        """Memory-map the postings that a builder wrote to `folder`."""
-        return cls(*(mapped(folder / f"{name}.npy") for name in NAMES))
+    def open(cls, paths: Iterable[Path]) -> "Postings":
+        """Memory-map the files of the arrays, in the order of `NAMES`."""
+        arrays = zip(paths, _DTYPES, strict=True)
+        return cls(*(read_array(path, dtype, (None,)) for path, dtype in arrays))
 
     @classmethod
     def load(cls, artifact: Artifact, examples: int) -> "Postings":
         """Return the postings of a saved model of this many examples; check every value."""
         paths = {name: artifact.path(f"{name}.npy") for name in NAMES}
-        arrays = zip(paths.values(), _DTYPES, strict=True)
-        postings = cls(*(read_array(path, dtype, (None,)) for path, dtype in arrays))
+        postings = cls.open(paths.values())
         words, entries = len(postings.terms), len(postings.rows)
         same(paths["bounds"], "words and their bounds", (words, len(postings.bounds)))
         same(paths["counts"], "rows and their counts", (entries, len(postings.counts)))
         same(paths["scores"], "rows and their scores", (entries, len(postings.scores)))
         same(paths["lengths"], "examples and their lengths", (examples, len(postings.lengths)))
         check_starts(paths["starts"], postings.starts, count=words, size=entries)
-        check_ascending(paths["terms"], "the words", postings.terms, is_strict=True)
+        check_ascending(paths["terms"], "the words", postings.terms)
         check_values(paths["rows"], "the rows", postings.rows, least=0, most=examples - 1)
-        check_slices_ascend(paths["rows"], postings.starts, postings.rows)
+        starts = postings.starts
+        check_ascending(paths["rows"], "the rows of a word", postings.rows, starts=starts)
         for name in ("bounds", "scores"):
             check_values(
-                paths[name], f"the {name}", getattr(postings, name), least=0, most=_LARGEST_SCORE
+                paths[name], f"the {name}", getattr(postings, name), least=0, most=LARGEST_SCORE
             )
         return postings
 
@@ -95,14 +94,6 @@ class Postings:
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    def score_all(self, bag: Sequence[str]) -> Scores:
-        """Return the score of each row for a bag of words: (N,)."""
-        totals = np.zeros(len(self), np.float32)
-        for word in self._word_ids(bag):
-            rows, scores = self._postings_of(word)
-            totals[rows] += scores
-        return totals
 
     def search(self, bag: Sequence[str], k: int, *, allowed: Mask | None = None) -> Neighbours:
         """Return the k best rows for a bag of words: (1, K); ties go to the first row."""
@@ -172,7 +163,7 @@ class Postings:
         return np.where(word_rows[indices] == rows, scores[indices], np.float32(0))
 
     def _score(self, words: Sequence[int], rows: Ids) -> Scores:
-        """Return the scores of `rows`, summed in the order of words, bit for bit as `score_all`."""
+        """Return the scores of `rows`, summed in the order of words, bit for bit as bm25s does."""
         totals = np.zeros(len(rows), np.float32)
         for word in words:
             totals += self._lookup(word, rows)

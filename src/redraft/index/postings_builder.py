@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.index.postings import K1, B, Ids, Postings, term
+from redraft.index.postings import K1, NAMES, B, Ids, Postings, term
 from redraft.storage.arrays import appended
 
 _BITS = 6
@@ -114,7 +114,7 @@ class PostingsBuilder:
         self._save("bounds", np.concatenate([*bounds, np.zeros(0, np.float32)]))
         self._save("lengths", lengths)
         shutil.rmtree(self._buckets)
-        return Postings.open(self.folder)
+        return Postings.open(self.folder / f"{name}.npy" for name in NAMES)
 
     def _save(self, name: str, values: NDArray[np.generic]) -> None:
         np.save(self.folder / f"{name}.npy", values, allow_pickle=False)

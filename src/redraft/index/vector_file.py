@@ -1,7 +1,5 @@
 """Vectors on disk: written in parts, read by row."""
 
-import os
-import weakref
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -9,26 +7,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.errors import ModelError
-from redraft.index.base import VECTORS, Vectors
-from redraft.index.neighbours import Neighbours, nearest
+from redraft.index.base import VECTORS, Vectors, exact_search
+from redraft.index.neighbours import Neighbours
 from redraft.storage.arrays import appended
 from redraft.storage.checks import read_array
+from redraft.storage.disk import OpenFile
 
 PART = 16_384
 """Vectors in memory at once when all are read."""
 
 
-class VectorFile:
+class VectorFile(OpenFile):
     """Vectors in a NumPy file, memory-mapped; `take` reads single rows without paging in others."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self.vectors: Vectors = read_array(path, np.float32, (None, None))
         self._start = int(self.vectors.offset)  # type: ignore[attr-defined]
         self._row_bytes = self.vectors.itemsize * self.vectors.shape[1]
-        self._descriptor = os.open(path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._descriptor)
 
     @classmethod
     def write(cls, folder: Path, parts: Iterable[Vectors], *, count: int) -> "VectorFile":
@@ -62,32 +58,14 @@ class VectorFile:
 
     def _read(self, row: int, count: int) -> Vectors:
         """Read `count` consecutive rows as a flat array."""
-        size = count * self._row_bytes
-        content = os.pread(self._descriptor, size, self._start + row * self._row_bytes)
-        if len(content) < size:
-            raise ModelError(f"{self.path}: ends before row {row}; copy or fit the model again")
-        return np.frombuffer(content, np.float32)
+        start = self._start + row * self._row_bytes
+        return np.frombuffer(self.read_bytes(start, start + count * self._row_bytes), np.float32)
 
     def nearest(self, queries: Vectors, k: int) -> Neighbours:
         """Return the k nearest rows of each query by brute force, reading the file once."""
         best = Neighbours.none(len(queries))
         first = 0
         for part in self.parts():
-            distances = (2 - 2 * (queries @ part.T)).clip(min=0)
-            in_part = nearest(distances, k)
-            merged = Neighbours(
-                np.concatenate([best.rows, in_part.rows + first], axis=1),
-                np.concatenate([best.distances, in_part.distances], axis=1),
-            )
-            best = merged.nearest(k)
+            best = best.merge(exact_search(part, queries, k), k, first=first)
             first += len(part)
         return best
-
-    def save(self, path: Path) -> None:
-        """Hard-link the file to `path`, or copy it if that fails."""
-        try:
-            os.link(self.path, path)
-        except OSError:  # another file system, or the file was deleted since it was opened
-            with appended(path, self.vectors.shape, np.float32) as append:
-                for part in self.parts():
-                    append(part)

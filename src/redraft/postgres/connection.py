@@ -90,28 +90,18 @@ class Session:
         self._connection: Any = None
         self._lock = threading.Lock()
 
-    def run(self, work: Callable[[Any], Result]) -> Result:
-        """Return `work(connection)`; after a broken connection it is called a second time."""
+    def run(self, work: Callable[..., Result], *values: Any) -> Result:
+        """Return `work(connection, *values)`; after a broken connection it is called once more."""
         psycopg = driver()
-        with self._lock:
+        with self._lock, self.address.translated_errors():
             if self._connection is not None:
                 # a server that was restarted accepts a new connection
                 with suppress(psycopg.OperationalError, psycopg.InterfaceError):
-                    return self._run(work)
+                    return work(self._connection, *values)
                 self._close()
             self._connection = self.address.connect()
             weakref.finalize(self, self._connection.close)
-            with self.address.translated_errors():
-                return self._run(work)
-
-    def _run(self, work: Callable[[Any], Result]) -> Result:
-        psycopg = driver()
-        try:
-            return work(self._connection)
-        except (psycopg.OperationalError, psycopg.InterfaceError):
-            raise
-        except psycopg.Error as error:
-            raise StoreError(f"{self.address}: the server refused ({_kind(error)})") from None
+            return work(self._connection, *values)
 
     def close(self) -> None:
         """Close the connection; the next call of `run` opens another."""

@@ -4,10 +4,10 @@ Added and removed examples stay in memory until `write` commits them in one tran
 SQL.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Self, overload
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,41 +16,39 @@ from redraft.index.base import Index, Vectors, build_index, exact_search
 from redraft.index.neighbours import Neighbours
 from redraft.postgres.sql import Ids, NearestIds
 from redraft.postgres.store import MAX_EFFORT, PostgresStore
-from redraft.storage.examples import Examples, Values, matches
+from redraft.storage.examples import InMemoryExamples, Values, matches
 from redraft.types import Example
 
 EXACT_BELOW = 1000
 """Below this many allowed examples search is exact, whatever the size of the store."""
 
 
-class PostgresExamples(Examples):
+class PostgresExamples(InMemoryExamples):
     """The examples of a store at a version, without removed ones and with added ones."""
 
     def __init__(
         self, store: PostgresStore, version: int, base: Ids, ids: Ids, examples: Sequence[Example]
     ) -> None:
+        super().__init__(examples)
         self.store = store
         self.version = version
         self.base = base  # the ids of the store at the version, in order
         self.ids = ids  # the ids of the first rows: `base` without the removed ones
-        self._examples = examples
 
     @classmethod
-    def read(cls, store: PostgresStore) -> "PostgresExamples":
-        """Read all examples of the store."""
-        content = store.read({})
-        examples = [content.examples[i] for i in content.ids.tolist()]
+    def read(cls, store: PostgresStore, cached: Mapping[int, Example] | None = None) -> Self:
+        """Return all examples of the store; those with an id in `cached` are not read."""
+        cached = cached or {}
+        content = store.read(cached)
+        by_id = {**cached, **content.examples}
+        examples = [by_id[i] for i in content.ids.tolist()]
         return cls(store, content.version, content.ids, content.ids, examples)
 
     def refreshed(self) -> Self:
         """Return the current examples of the store, without pending changes; self if unchanged."""
         if not self.is_changed and self.store.version == self.version:
             return self
-        by_id = dict(zip(self.ids.tolist(), self._examples, strict=False))
-        content = self.store.read(by_id)
-        by_id |= content.examples
-        examples = [by_id[i] for i in content.ids.tolist()]
-        return type(self)(self.store, content.version, content.ids, content.ids, examples)
+        return self.read(self.store, dict(zip(self.ids.tolist(), self._examples, strict=False)))
 
     @property
     def store_name(self) -> str:
@@ -97,18 +95,6 @@ class PostgresExamples(Examples):
         added = [self._examples[row] for row in self.added]
         return np.concatenate([stored, matches(added, where, without)])
 
-    def __len__(self) -> int:
-        return len(self._examples)
-
-    @overload
-    def __getitem__(self, row: int) -> Example: ...
-
-    @overload
-    def __getitem__(self, row: slice) -> Sequence[Example]: ...
-
-    def __getitem__(self, row: int | slice) -> Example | Sequence[Example]:
-        return self._examples[row]
-
 
 class PostgresIndex(Index):
     """The vectors of a store, searched by pgvector's HNSW; pending ones by exact search."""
@@ -133,26 +119,11 @@ class PostgresIndex(Index):
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
         """Read the vectors of `rows` from the store."""
-        return self._join(rows, self.store.vectors(self._ids_of(rows)))
-
-    def cosines(self, rows: NDArray[np.int64], query: Vectors) -> Vectors:
-        """Return the cosine of each of `rows` to one query; 0 if another process removed it."""
-        ids = self._ids_of(rows)
-        by_id, missing = self.store.vectors_by_id(ids), [0.0] * self.width
-        stored = np.array([by_id.get(i, missing) for i in ids.tolist()], np.float32)
-        return self._join(rows, stored.reshape(len(ids), self.width)) @ query
-
-    def _ids_of(self, rows: NDArray[np.int64]) -> Ids:
-        """Return the ids of the stored ones among `rows`."""
-        return self.ids[rows[rows < len(self.ids)]]
-
-    def _join(self, rows: NDArray[np.int64], stored: Vectors) -> Vectors:
-        """Return the vectors of `rows`, given those of the stored ones."""
         is_stored = rows < len(self.ids)
-        joined = np.empty((len(rows), self.width), np.float32)
-        joined[is_stored] = stored
-        joined[~is_stored] = self.added[rows[~is_stored] - len(self.ids)]
-        return joined
+        taken = np.empty((len(rows), self.width), np.float32)
+        taken[is_stored] = self.store.vectors(self.ids[rows[is_stored]])
+        taken[~is_stored] = self.added[rows[~is_stored] - len(self.ids)]
+        return taken
 
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None
@@ -162,9 +133,7 @@ class PostgresIndex(Index):
         added_mask = None if allowed is None else allowed[stored:]
         near = self._search_store(queries, k, None if allowed is None else allowed[:stored])
         added = exact_search(self.added, queries, k, allowed=added_mask)
-        rows = np.concatenate([near.rows, added.rows + stored], axis=1)
-        distances = np.concatenate([near.distances, added.distances], axis=1)
-        return Neighbours(rows, distances).nearest(k)
+        return near.merge(added, k, first=stored)
 
     def _search_store(
         self, queries: Vectors, k: int, allowed: NDArray[np.bool_] | None
@@ -213,16 +182,8 @@ class PostgresIndex(Index):
             is_full[i] = len(chosen) == wanted
         return is_full
 
-    def add(self, vectors: Vectors) -> "PostgresIndex":
-        """Return an index with `vectors` appended in memory."""
-        return self.replace(np.zeros(0, np.int64), vectors)
-
-    def remove(self, rows: NDArray[np.int64]) -> "PostgresIndex":
-        """Return an index without `rows`; the store is not changed."""
-        return self.replace(rows, np.zeros((0, self.width), np.float32))
-
     def replace(self, rows: NDArray[np.int64], vectors: Vectors) -> "PostgresIndex":
-        """Return an index without `rows` and with `vectors` appended in memory."""
+        """Return an index without `rows` and with `vectors` appended; the store is unchanged."""
         stored = len(self.ids)
         ids = np.delete(self.ids, rows[rows < stored])
         added = np.delete(self.added, rows[rows >= stored] - stored, axis=0)

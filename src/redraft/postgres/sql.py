@@ -52,30 +52,28 @@ class Statements:
         table = connection.execute("SELECT to_regclass(%s)", [f'"{self.schema}".state']).fetchone()
         if table[0] is None:
             return None
-        statement = self._sql(
+        text = (
             "SELECT format, model, version, width, effort, "
             "coalesce(obj_description(to_regnamespace(%s), 'pg_namespace'), '') <> %s "
             "FROM {schema}.state"
         )
-        return State(*connection.execute(statement, [self.schema, _UNCLAIMED]).fetchone())
+        return State(*self._execute(connection, text, [self.schema, _UNCLAIMED]).fetchone())
 
     def version(self, connection: Any) -> int:
         """Return the number of changes of the store."""
-        statement = self._sql("SELECT version FROM {schema}.state")
-        return int(connection.execute(statement).fetchone()[0])
+        return int(self._execute(connection, "SELECT version FROM {schema}.state").fetchone()[0])
 
     def ids(self, connection: Any) -> Ids:
         """Return all ids in order."""
-        statement = self._sql("SELECT id FROM {schema}.examples ORDER BY id")
-        return _ids(connection.cursor(binary=True).execute(statement))
+        return _ids(self._read(connection, "SELECT id FROM {schema}.examples ORDER BY id"))
 
-    def examples(self, connection: Any, ids: Sequence[int] | None) -> Iterator[tuple[int, Any]]:
+    def examples(self, connection: Any, ids: list[int] | None) -> Iterator[tuple[int, Any]]:
         """Yield the id and the JSON value of the examples with these ids, or of all."""
         text = "SELECT id, example FROM {schema}.examples"
         if ids is None:
-            yield from connection.execute(self._sql(text))
+            yield from self._execute(connection, text)
         elif ids:
-            yield from connection.execute(self._sql(text + " WHERE id = ANY(%s)"), [list(ids)])
+            yield from self._execute(connection, text + " WHERE id = ANY(%s)", [ids])
 
     def matching(
         self, connection: Any, where: Mapping[str, Any], without: Mapping[str, Any]
@@ -84,54 +82,66 @@ class Statements:
         has, values = _condition(where)
         has_not, others = _condition(without)
         condition = f"{has} AND NOT ({has_not})" if without else has
-        statement = self._sql("SELECT id FROM {schema}.examples WHERE " + condition)
-        return _ids(connection.cursor(binary=True).execute(statement, values + others))
+        text = "SELECT id FROM {schema}.examples WHERE " + condition
+        return _ids(self._read(connection, text, values + others))
 
     def nearest(
         self, connection: Any, queries: NDArray[np.float32], k: int, effort: int
     ) -> NearestIds:
         """Return at most k nearest examples per query by HNSW, with `effort` as ef_search."""
         connection.execute("SELECT set_config('hnsw.ef_search', %s, false)", [str(effort)])
-        statement = self._sql(
+        text = (
             "SELECT id, vector <#> %(query)s::vector FROM {schema}.examples "
             "ORDER BY vector <#> %(query)s::vector LIMIT %(k)s"
         )
-        cursor = connection.cursor(binary=True)
-        return [
-            _ids_and_distances(cursor.execute(statement, {"query": _text(q), "k": k}))
-            for q in queries
-        ]
+        return self._nearest(connection, text, queries, {"k": k})
 
     def nearest_among(
-        self, connection: Any, ids: Sequence[int], queries: NDArray[np.float32], k: int
+        self, connection: Any, ids: list[int], queries: NDArray[np.float32], k: int
     ) -> NearestIds:
         """Return the k nearest of the examples with these ids per query, by exact search."""
-        statement = self._sql(
+        text = (
             "WITH few AS MATERIALIZED (SELECT id, vector FROM {schema}.examples "
             "WHERE id = ANY(%(ids)s)) SELECT id, vector <#> %(query)s::vector AS product "
             "FROM few ORDER BY product, id LIMIT %(k)s"
         )
-        cursor = connection.cursor(binary=True)
-        among = {"ids": list(ids), "k": k}
-        return [
-            _ids_and_distances(cursor.execute(statement, among | {"query": _text(q)}))
-            for q in queries
-        ]
+        return self._nearest(connection, text, queries, {"ids": ids, "k": k})
 
-    def vectors(self, connection: Any, ids: Sequence[int]) -> dict[int, list[float]]:
+    def _nearest(
+        self, connection: Any, text: str, queries: NDArray[np.float32], values: Mapping[str, Any]
+    ) -> NearestIds:
+        nearest = []
+        for query in queries:
+            rows = self._read(connection, text, {**values, "query": _text(query)}).fetchall()
+            # unit vectors: ‖a − b‖² = 2 − 2 a·b, and <#> is −a·b
+            distances = 2 + 2 * np.array([row[1] for row in rows], np.float32)
+            nearest.append((_ids(rows), np.asarray(distances, np.float32).clip(min=0)))
+        return nearest
+
+    def vectors(self, connection: Any, ids: list[int]) -> dict[int, list[float]]:
         """Return the vectors of the examples with these ids."""
-        statement = self._sql("SELECT id, vector::real[] FROM {schema}.examples WHERE id = ANY(%s)")
-        return dict(connection.cursor(binary=True).execute(statement, [list(ids)]))
+        text = "SELECT id, vector::real[] FROM {schema}.examples WHERE id = ANY(%s)"
+        return dict(self._read(connection, text, [ids]))
 
-    def raise_version(self, connection: Any) -> None:
-        """Increment the version; its row lock excludes other changes until the transaction ends."""
-        connection.execute(self._sql("UPDATE {schema}.state SET version = version + 1"))
+    def change(
+        self,
+        connection: Any,
+        removed: list[int],
+        added: Sequence[Example],
+        vectors: NDArray[np.float32] | None,
+    ) -> bool:
+        """Delete the examples with the ids `removed` and insert others, in a transaction.
 
-    def remove(self, connection: Any, ids: Sequence[int]) -> None:
-        """Delete the examples with these ids; missing ones are ignored."""
-        if ids:
-            statement = self._sql("DELETE FROM {schema}.examples WHERE id = ANY(%s)")
-            connection.execute(statement, [list(ids)])
+        Increments the version and notifies listeners. Returns False if no example is left.
+        """
+        # its row lock excludes other changes until the transaction ends
+        self._execute(connection, "UPDATE {schema}.state SET version = version + 1")
+        if removed:
+            self._execute(connection, "DELETE FROM {schema}.examples WHERE id = ANY(%s)", [removed])
+        self.add(connection, added, vectors)
+        connection.execute("SELECT pg_notify(%s, '')", [self.schema])
+        text = "SELECT EXISTS (SELECT FROM {schema}.examples)"
+        return bool(self._execute(connection, text).fetchone()[0])
 
     def add(
         self, connection: Any, examples: Sequence[Example], vectors: NDArray[np.float32] | None
@@ -144,18 +154,9 @@ class Statements:
                 texts = [json.dumps(example.to_json(), default=str), _labels(example.meta)]
                 copy.write_row(texts if vectors is None else [*texts, _text(vectors[i])])
 
-    def is_empty(self, connection: Any) -> bool:
-        """Return True if the store has no examples."""
-        statement = self._sql("SELECT NOT EXISTS (SELECT FROM {schema}.examples)")
-        return bool(connection.execute(statement).fetchone()[0])
-
-    def notify(self, connection: Any) -> None:
-        """Notify listeners when the transaction commits."""
-        connection.execute("SELECT pg_notify(%s, '')", [self.schema])
-
     def listen(self, connection: Any) -> None:
         """Subscribe to notifications of changes."""
-        connection.execute(self._sql("LISTEN {schema}"))
+        self._execute(connection, "LISTEN {schema}")
 
     def need_vectors(self, connection: Any, address: Address) -> None:
         """Enable pgvector, or raise a StoreError that says how."""
@@ -177,20 +178,18 @@ class Statements:
     def create(self, connection: Any, width: int) -> None:
         """Create the schema and empty tables, in the transaction that fills them."""
         vector = f", vector vector({width}) NOT NULL" if width else ""
-        connection.execute(self._sql("CREATE SCHEMA {schema}"))
+        self._execute(connection, "CREATE SCHEMA {schema}")
         self._comment(connection, _UNCLAIMED)
-        connection.execute(
-            self._sql(
-                "CREATE TABLE {schema}.state (format int NOT NULL, model text NOT NULL, "
-                "version bigint NOT NULL, width int NOT NULL, effort int NOT NULL, "
-                "made timestamptz NOT NULL DEFAULT now())"
-            )
+        self._execute(
+            connection,
+            "CREATE TABLE {schema}.state (format int NOT NULL, model text NOT NULL, "
+            "version bigint NOT NULL, width int NOT NULL, effort int NOT NULL, "
+            "made timestamptz NOT NULL DEFAULT now())",
         )
-        connection.execute(
-            self._sql(
-                "CREATE TABLE {schema}.examples (id bigint GENERATED ALWAYS AS IDENTITY "
-                "PRIMARY KEY, example json NOT NULL, labels jsonb NOT NULL" + vector + ")"
-            )
+        self._execute(
+            connection,
+            "CREATE TABLE {schema}.examples (id bigint GENERATED ALWAYS AS IDENTITY "
+            "PRIMARY KEY, example json NOT NULL, labels jsonb NOT NULL" + vector + ")",
         )
 
     def finish(self, connection: Any, state: State) -> None:
@@ -201,12 +200,12 @@ class Statements:
         if state.width:
             self._build_graph(connection)
         self._execute(connection, "ANALYZE {schema}.examples")
-        values = [state.format, state.model, state.version, state.width, state.effort]
         insert = (
             "INSERT INTO {schema}.state (format, model, version, width, effort) "
             "VALUES (%s, %s, %s, %s, %s)"
         )
-        connection.execute(self._sql(insert), values)
+        values = [state.format, state.model, state.version, state.width, state.effort]
+        self._execute(connection, insert, values)
 
     def _build_graph(self, connection: Any) -> None:
         build = (
@@ -224,7 +223,7 @@ class Statements:
 
     def set_effort(self, connection: Any, effort: int) -> None:
         """Store the ef_search that reaches the wanted recall."""
-        connection.execute(self._sql("UPDATE {schema}.state SET effort = %s"), [effort])
+        self._execute(connection, "UPDATE {schema}.state SET effort = %s", [effort])
 
     def claim(self, connection: Any) -> None:
         """Mark the schema as used by a model."""
@@ -233,7 +232,7 @@ class Statements:
 
     def drop(self, connection: Any) -> None:
         """Drop the schema with its tables."""
-        connection.execute(self._sql("DROP SCHEMA IF EXISTS {schema} CASCADE"))
+        self._execute(connection, "DROP SCHEMA IF EXISTS {schema} CASCADE")
 
     def remove_orphans(self, connection: Any) -> None:
         """Drop old schemas that no model uses because their creator was killed.
@@ -244,21 +243,26 @@ class Statements:
             "SELECT nspname FROM pg_namespace WHERE pg_has_role(nspowner, 'MEMBER') "
             "AND obj_description(oid, 'pg_namespace') = %s"
         )
+        is_old = "SELECT made < now() - %s::interval FROM {schema}.state"
         for (schema,) in connection.execute(unclaimed, [_UNCLAIMED]).fetchall():
-            key = [_lock_key(schema)]
-            old = Statements(schema)._sql("SELECT made < now() - %s::interval FROM {schema}.state")
-            if not connection.execute(old, [_ORPHAN_AGE]).fetchone()[0]:
+            key, orphan = [_lock_key(schema)], Statements(schema)
+            if not orphan._execute(connection, is_old, [_ORPHAN_AGE]).fetchone()[0]:
                 continue
             # a living creator holds the lock
             if connection.execute("SELECT pg_try_advisory_lock(%s)", key).fetchone()[0]:
-                Statements(schema).drop(connection)
+                orphan.drop(connection)
                 connection.execute("SELECT pg_advisory_unlock(%s)", key)
 
     def _comment(self, connection: Any, text: str) -> None:
-        connection.execute(self._sql("COMMENT ON SCHEMA {schema} IS " + f"'{text}'"))
+        self._execute(connection, "COMMENT ON SCHEMA {schema} IS " + f"'{text}'")
 
-    def _execute(self, connection: Any, text: str) -> None:
-        connection.execute(self._sql(text))
+    def _execute(self, connection: Any, text: str, values: Any = None) -> Any:
+        """Run a statement about `{schema}` and return its cursor."""
+        return connection.execute(self._sql(text), values)
+
+    def _read(self, connection: Any, text: str, values: Any = None) -> Any:
+        """Run a query of numbers, which the server sends in binary, and return its cursor."""
+        return connection.cursor(binary=True).execute(self._sql(text), values)
 
     def _sql(self, text: str) -> Any:
         from psycopg.sql import SQL, Identifier
@@ -295,16 +299,8 @@ def _text(vector: NDArray[np.float32]) -> str:
     return "[" + ",".join(map(str, vector.tolist())) + "]"
 
 
-def _ids(cursor: Any) -> Ids:
-    return np.array([row[0] for row in cursor], np.int64)
-
-
-def _ids_and_distances(cursor: Any) -> tuple[Ids, NDArray[np.float32]]:
-    rows = cursor.fetchall()
-    ids = np.array([row[0] for row in rows], np.int64)
-    # unit vectors: ‖a − b‖² = 2 − 2 a·b, and <#> is −a·b
-    distances = 2 + 2 * np.array([row[1] for row in rows], np.float32)
-    return ids, np.asarray(distances, np.float32).clip(min=0)
+def _ids(rows: Any) -> Ids:
+    return np.array([row[0] for row in rows], np.int64)
 
 
 def _lock_key(schema: str) -> int:

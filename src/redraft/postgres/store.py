@@ -103,7 +103,7 @@ class PostgresStore:
 
     def matching(self, where: Mapping[str, Any], without: Mapping[str, Any]) -> Ids:
         """Return the ids of the examples whose meta has all of `where`, not all of `without`."""
-        return self._session.run(lambda connection: self._sql.matching(connection, where, without))
+        return self._session.run(self._sql.matching, where, without)
 
     def effort_for(self, k: int) -> int:
         """Return the ef_search for k neighbours, in proportion to the measured one for ten."""
@@ -112,38 +112,25 @@ class PostgresStore:
     def nearest(self, queries: Vectors, k: int) -> NearestIds:
         """Return at most k nearest examples per query by HNSW."""
         effort = min(MAX_EFFORT, self.effort_for(k))
-        return self._session.run(
-            lambda connection: self._sql.nearest(connection, queries, k, effort)
-        )
+        return self._session.run(self._sql.nearest, queries, k, effort)
 
     def nearest_among(self, ids: Ids, queries: Vectors, k: int) -> NearestIds:
         """Return the k nearest of the examples with these ids per query, by exact search."""
-        return self._session.run(
-            lambda connection: self._sql.nearest_among(connection, ids.tolist(), queries, k)
-        )
+        return self._session.run(self._sql.nearest_among, ids.tolist(), queries, k)
 
     def vectors(self, ids: Ids) -> Vectors:
         """Return the vectors (N, D) of these ids; raise a StoreError if any was deleted."""
-        by_id = self.vectors_by_id(ids)
+        by_id = self._session.run(self._sql.vectors, ids.tolist())
         if len(by_id) < len(ids):
             raise StoreError(f"{self.address}: changed during the read; try again")
         rows = [by_id[i] for i in ids.tolist()]
         return np.array(rows, np.float32).reshape(len(ids), self.width)
 
-    def vectors_by_id(self, ids: Ids) -> dict[int, list[float]]:
-        """Return the vectors of these ids, without those that were deleted."""
-        return self._session.run(lambda connection: self._sql.vectors(connection, ids.tolist()))
-
     def change(self, removed: Ids, added: Sequence[Example], vectors: Vectors | None) -> None:
         """Remove and add examples in one transaction."""
         with self.address.connected() as connection, connection.transaction():
-            # other changes wait here
-            self._sql.raise_version(connection)
-            self._sql.remove(connection, removed.tolist())
-            self._sql.add(connection, added, vectors)
-            if self._sql.is_empty(connection):
+            if not self._sql.change(connection, removed.tolist(), added, vectors):
                 raise PairsError("that would remove every example; at least one must stay")
-            self._sql.notify(connection)
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds` for a change; return True if there may have been one."""
@@ -217,7 +204,7 @@ def created(
     model = secrets.token_hex(8)
     store = PostgresStore(url, model)
     store.width = 0 if vectors is None else vectors.shape[1]
-    sql = Statements(schema_of(model))
+    sql = store._sql
     with store.address.connected() as connection:
         if store.width:
             sql.need_vectors(connection, store.address)

@@ -177,13 +177,7 @@ class NoRetriever(Retriever):
         """Return no neighbours."""
         return Neighbours.none(len(inputs))
 
-    def _ranked(
-        self,
-        x: Input,  # noqa: ARG002
-        neighbours: Neighbours,  # noqa: ARG002
-        i: int,  # noqa: ARG002
-        mask: NDArray[np.bool_] | None,  # noqa: ARG002
-    ) -> Iterator[Prototype]:
+    def _ranked(self, *_: Any) -> Iterator[Prototype]:
         """Yield nothing, not even examples with the same input."""
         yield from ()
 

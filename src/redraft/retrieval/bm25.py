@@ -59,17 +59,11 @@ class Bm25Retriever(WordRetriever):
             return super().search(inputs, k, allowed=allowed)
         return Neighbours.join([self.scorer.search(words(x), k, allowed=allowed) for x in inputs])
 
-    def scores(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
-        """Return the BM25 score of each bag for each example: (B, N)."""
-        if isinstance(self.scorer, Postings):
-            return np.stack([self.scorer.score_all(bag) for bag in bags])
+    def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Return 1 / (1 + score) for each bag and example in memory: 1 where they share no word."""
         token_ids = [self.scorer.get_tokens_ids(list(bag)) for bag in bags]
         scores = np.stack([self.scorer.get_scores_from_ids(ids) for ids in token_ids])
-        return scores[:, : len(self.examples)]
-
-    def distances(self, bags: Sequence[Sequence[str]]) -> NDArray[np.float32]:
-        """Return 1 / (1 + score) for each bag and example: 1 where they share no word."""
-        return np.asarray(1 / (1 + self.scores(bags)), np.float32)
+        return np.asarray(1 / (1 + scores[:, : len(self.examples)]), np.float32)
 
     def save(self, folder: Path) -> None:
         """Write the scorer as NumPy arrays and JSON."""

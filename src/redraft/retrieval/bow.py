@@ -11,13 +11,7 @@ from scipy import sparse
 
 from redraft.retrieval.words import WordRetriever, words
 from redraft.storage.artifact import Artifact
-from redraft.storage.checks import (
-    Array,
-    check_starts,
-    check_values,
-    damaged,
-    read_array,
-)
+from redraft.storage.checks import check_starts, check_values, damaged, read_array
 from redraft.storage.disk import chunks
 from redraft.text.vocabulary import Vocabulary
 from redraft.types import Example
@@ -65,7 +59,10 @@ class BowRetriever(WordRetriever):
         """Return a saved retriever; its matrix is checked, since SciPy does not check indices."""
         vocabulary = Vocabulary.load(artifact.path("vocabulary.txt"))
         rows, columns = len(examples), len(vocabulary)
-        paths, (data, indices, starts) = _load_arrays(artifact)
+        paths = {name: artifact.path(f"{name}.csr.npy") for name in _ARRAYS}
+        data, indices, starts = (
+            np.array(read_array(paths[name], dtype, (None,))) for name, dtype in _ARRAYS.items()
+        )
         if len(indices) != len(data):
             raise damaged(paths["indices"], f"{len(data):,} values have {len(indices):,} columns")
         check_starts(paths["indptr"], starts, count=rows, size=len(data))
@@ -73,14 +70,6 @@ class BowRetriever(WordRetriever):
         check_values(paths["data"], "the cosines", data, least=0, most=1.01)
         vectors = sparse.csr_array((data, indices, starts), shape=(rows, columns))
         return cls(examples, vocabulary, vectors)
-
-
-def _load_arrays(artifact: Artifact) -> tuple[dict[str, Path], list[Array]]:
-    """Return the files of a saved matrix and its arrays, in the order of `_ARRAYS`."""
-    paths = {name: artifact.path(f"{name}.csr.npy") for name in _ARRAYS}
-    return paths, [
-        np.array(read_array(paths[name], dtype, (None,))) for name, dtype in _ARRAYS.items()
-    ]
 
 
 def unit_vectors(bags: Sequence[Sequence[str]], vocabulary: Vocabulary) -> sparse.csr_array:

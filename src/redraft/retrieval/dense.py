@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.errors import ModelError
-from redraft.index.base import VECTORS, Index, Vectors, build_index
-from redraft.index.ivfpq import index_of_file, open_index
+from redraft.index.base import VECTORS, Index, Vectors, build_index, load_index
+from redraft.index.ivfpq import index_of_file
 from redraft.index.neighbours import Neighbours
 from redraft.index.vector_file import VectorFile
 from redraft.models import vmf
@@ -63,8 +63,7 @@ class LearnedRetriever(Retriever):
 
     def remove(self, rows: Sequence[int]) -> Self:
         """Return a retriever without the examples in `rows`; nothing is encoded."""
-        index = self.index.remove(np.asarray(rows, np.int64))
-        return type(self)(replaced(self.examples, rows, []), self.encoder, index)
+        return self.replace(rows, [])
 
     def replace(self, rows: Sequence[int], examples: Sequence[Example]) -> Self:
         """Remove the examples in `rows`, append `examples`; only new ones are encoded."""
@@ -72,8 +71,8 @@ class LearnedRetriever(Retriever):
         if is_on_disk(examples) and is_on_disk(remaining):
             return self.build(remaining, self.encoder)  # too many vectors to hold in memory
         parts = [self.encoder.encode([e.x for e in chunk]) for chunk in chunks(examples)]
-        vectors = np.concatenate(parts) if parts else self.encoder.encode([])
-        index = self.index.replace(np.asarray(rows, np.int64), vectors)
+        parts.append(np.zeros((0, self.index.width), np.float32))
+        index = self.index.replace(np.asarray(rows, np.int64), np.concatenate(parts))
         return type(self)(remaining, self.encoder, index)
 
     def with_examples(self, examples: Sequence[Example]) -> Self:
@@ -102,7 +101,7 @@ class LearnedRetriever(Retriever):
         """Return a saved retriever; check that each example has a vector of the right width."""
         encoder = DenseEncoder.load(artifact.part("encoder"))
         index_files = artifact.part("index")
-        index = open_index(index_files)
+        index = load_index(index_files)
         path = index_files.path(VECTORS)
         same(path, "examples and their vectors", (len(examples), len(index.vectors)))
         same(path, "the width of vectors", (encoder.network.config.embedding_dim, index.width))

@@ -16,13 +16,11 @@ from redraft.models.batch import Sequences
 from redraft.models.config import AutoencoderConfig
 from redraft.models.weights import load_weights
 from redraft.storage.artifact import Artifact
-from redraft.storage.checks import entry, names, read_json, real, tensor_shapes, whole
+from redraft.storage.checks import entry, names, read_json, tensor_shapes, whole
 from redraft.text.token_encoder import TokenEncoder
 from redraft.types import Input
 
 LONGEST_FIELD = 128
-LARGEST_WIDTH = 1 << 16
-LARGEST_CONCENTRATION = 1e6
 
 Vectors = NDArray[np.float32]
 
@@ -84,7 +82,10 @@ class DenseEncoder:
         network = entry(path, described, "network", dict)
         config = settings.build(AutoencoderConfig, network, where=str(path))
         fields = names(path, "fields", described.get("fields"))
-        _check_sizes(path, config, len(fields), tensors=len(tensor_shapes(weights)))
+        # before the network is built: each layer of each field has tensors of its own
+        layers = len(fields) * config.encoder_layers
+        most = len(tensor_shapes(weights))
+        whole(path, "the number of fields and layers", layers, least=0, most=most)
         encoding = TokenEncoder.load(artifact.path("vocabulary.txt"))
         size = len(encoding.vocabulary)
         return cls(
@@ -92,19 +93,6 @@ class DenseEncoder:
             encoding,
             fields,
         )
-
-
-def _check_sizes(path: Path, config: AutoencoderConfig, fields: int, *, tensors: int) -> None:
-    """Raise a ModelError unless these sizes are possible for a file with `tensors` tensors."""
-    for name in ("word_width", "width"):
-        whole(path, name, getattr(config, name), least=1, most=LARGEST_WIDTH)
-    whole(path, "embedding_dim", config.embedding_dim, least=2, most=LARGEST_WIDTH)
-    whole(path, "encoder_layers", config.encoder_layers, least=0, most=tensors)
-    layers = fields * config.encoder_layers
-    whole(path, "the number of fields and layers", layers, least=0, most=tensors)
-    real(path, "concentration", config.concentration, least=0, most=LARGEST_CONCENTRATION)
-    for name in ("dropout", "word_dropout"):
-        real(path, name, getattr(config, name), least=0, most=1)
 
 
 def stack_fields(rows: Sequence[Sequence[Sequence[int]]]) -> list[Sequences]:

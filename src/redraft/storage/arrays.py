@@ -1,4 +1,4 @@
-"""Arrays in NumPy files: written in pieces, memory-mapped for reading."""
+"""Arrays in NumPy files, written in pieces."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from redraft.errors import ModelError
 
 Array = NDArray[Any]
 
@@ -26,11 +24,3 @@ def appended(
     with path.open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header)
         yield lambda piece: np.ascontiguousarray(piece, dtype).tofile(stream)
-
-
-def mapped(path: Path) -> Array:
-    """Memory-map the array in a NumPy file."""
-    try:
-        return np.lib.format.open_memmap(path, mode="r")
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: damaged ({error}); copy or fit the model again") from error

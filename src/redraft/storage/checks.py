@@ -6,7 +6,7 @@ files, JSON and arrays; does not know what they mean to a model.
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -53,7 +53,7 @@ def reading(path: Path) -> Iterator[None]:
     except (ModelError, StoreError, MissingExtraError):
         raise
     except ConfigError as error:
-        text = _line(str(error))
+        text = str(error)
         raise ModelError(text if str(path.parent) in text else f"{path}: {text}") from error
     except MemoryError as error:
         raise damaged(path, "it asks for more memory than there is") from error
@@ -62,18 +62,13 @@ def reading(path: Path) -> Iterator[None]:
         if missing is not None:
             raise missing from error
         is_ours = isinstance(error, RedraftError)
-        raise damaged(path, _line(str(error)) if is_ours else type(error).__name__) from error
+        raise damaged(path, str(error) if is_ours else type(error).__name__) from error
 
 
-def _line(text: str) -> str:
-    """Return the text as one printable line of at most 500 characters."""
-    return "".join(char if char.isprintable() else " " for char in text[:500])
-
-
-def read_json(path: Path, *, limit: int = LARGEST_JSON) -> Any:
-    """Return the value in a JSON file of at most `limit` bytes, in which all numbers are finite."""
-    if path.stat().st_size > limit:
-        raise damaged(path, f"more than {limit:,} bytes")
+def read_json(path: Path) -> Any:
+    """Return the value in a JSON file of limited size, in which all numbers are finite."""
+    if path.stat().st_size > LARGEST_JSON:
+        raise damaged(path, f"more than {LARGEST_JSON:,} bytes")
     try:
         text = path.read_text(encoding="utf-8")
         return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
@@ -127,12 +122,12 @@ def read_array(path: Path, dtype: DTypeLike, shape: Shape) -> Array:
     try:
         # not np.load, which would open an archive or a pickle too
         array: Array = np.lib.format.open_memmap(path, mode="r")
-        is_whole = array.offset + array.nbytes == path.stat().st_size  # type: ignore[attr-defined]
     except Exception as error:
         raise damaged(path, "not an array, or not all of it") from error
-    if not is_whole or not array.flags.c_contiguous:
+    end = array.offset + array.nbytes  # type: ignore[attr-defined]
+    if end != path.stat().st_size or not array.flags.c_contiguous:
         raise damaged(path, "not an array, or not all of it")
-    _check_kind(path, "the array", (array.dtype, array.shape), (np.dtype(dtype), shape))
+    _check_kind(path, "the array", array.dtype, array.shape, (dtype, shape))
     return array
 
 
@@ -158,41 +153,48 @@ def read_tensors(path: Path, expected: Mapping[str, tuple[DTypeLike, Shape]]) ->
     if shapes.keys() != expected.keys():
         raise damaged(path, f"it must hold {', '.join(sorted(expected))} and nothing else")
     for name, (dtype, shape) in expected.items():
-        kind, actual = shapes[name]
-        if kind not in _DTYPES:
-            raise damaged(path, f"{name} is of another type")
-        _check_kind(path, name, (np.dtype(_DTYPES[kind]), actual), (np.dtype(dtype), shape))
-    try:
-        return load_file(path)
-    except Exception as error:
-        raise damaged(path, "not a safetensors file, or not all of it") from error
+        actual_dtype, actual_shape = shapes[name]
+        _check_kind(path, name, _DTYPES.get(actual_dtype), actual_shape, (dtype, shape))
+    return load_file(path)
 
 
 def _check_kind(
     path: Path,
     name: str,
-    actual: tuple[np.dtype[Any], tuple[int, ...]],
-    expected: tuple[np.dtype[Any], Shape],
+    dtype: DTypeLike | None,
+    shape: tuple[int, ...],
+    expected: tuple[DTypeLike, Shape],
 ) -> None:
-    fits = len(actual[1]) == len(expected[1]) and all(
-        wanted is None or length == wanted
-        for length, wanted in zip(actual[1], expected[1], strict=True)
+    """Raise unless an array has the expected type and shape."""
+    wanted = np.dtype(expected[0])
+    fits = len(shape) == len(expected[1]) and all(
+        length in (None, actual) for actual, length in zip(shape, expected[1], strict=True)
     )
-    if actual[0] != expected[0] or not fits:
+    if dtype is None or wanted != dtype or not fits:
         axes = ", ".join("any" if length is None else str(length) for length in expected[1])
-        raise damaged(path, f"{name} must be {expected[0]} of shape ({axes})")
+        raise damaged(path, f"{name} must be {wanted} of shape ({axes})")
 
 
 def check_values(path: Path, name: str, array: Array, *, least: float, most: float) -> None:
     """Raise unless every value lies between `least` and `most`; NaN does not."""
-    _check_parts(path, name, array, lambda part: (part >= least) & (part <= most))
+    flat = array.reshape(-1)
+    for start in range(0, len(flat), _PART):
+        part = np.asarray(flat[start : start + _PART])
+        if not ((part >= least) & (part <= most)).all():
+            raise damaged(path, f"a value of {name} is out of range")
 
 
-def check_ascending(path: Path, name: str, array: Array, *, is_strict: bool = False) -> None:
-    """Raise unless a one-dimensional array ascends; with `is_strict`, without equal values."""
-    for start in range(0, len(array), _PART):
-        part = np.asarray(array[start : start + _PART + 1])
-        rises = part[1:] > part[:-1] if is_strict else part[1:] >= part[:-1]
+def check_ascending(path: Path, name: str, values: Array, *, starts: Array | None = None) -> None:
+    """Raise unless the values ascend without equal ones, within each slice if there are `starts`.
+
+    The starts must have been checked.
+    """
+    for first in range(0, len(values), _PART):
+        part = np.asarray(values[first : first + _PART + 1])
+        rises = part[1:] > part[:-1]
+        if starts is not None:
+            low, high = np.searchsorted(starts, (first + 1, first + len(part)))
+            rises[np.asarray(starts[low:high]) - first - 1] = True
         if not rises.all():
             raise damaged(path, f"{name} must ascend")
 
@@ -210,27 +212,10 @@ def check_starts(path: Path, starts: Array, *, count: int, size: int) -> None:
     """Raise unless `starts` cuts `size` entries into `count` consecutive slices."""
     if starts.shape != (count + 1,) or starts[0] != 0 or starts[-1] != size:
         raise damaged(path, f"the starts of {count:,} slices do not fit their {size:,} entries")
-    check_ascending(path, "the starts of slices", starts)
-
-
-def check_slices_ascend(path: Path, starts: Array, values: Array) -> None:
-    """Raise unless the values of each slice ascend strictly; the starts were checked."""
-    for start in range(0, len(values), _PART):
-        part = np.asarray(values[start : start + _PART + 1])
-        is_start = np.zeros(len(part), np.bool_)
-        low, high = np.searchsorted(starts, (start, start + len(part)))
-        is_start[np.asarray(starts[low:high]) - start] = True
-        if not ((part[1:] > part[:-1]) | is_start[1:]).all():
-            raise damaged(path, "the rows of a word must ascend")
-
-
-def _check_parts(
-    path: Path, name: str, array: Array, is_right: Callable[[Array], NDArray[np.bool_]]
-) -> None:
-    flat = array.reshape(-1)
-    for start in range(0, len(flat), _PART):
-        if not is_right(np.asarray(flat[start : start + _PART])).all():
-            raise damaged(path, f"a value of {name} is out of range")
+    for first in range(0, len(starts), _PART):
+        part = np.asarray(starts[first : first + _PART + 1])
+        if not (part[1:] >= part[:-1]).all():
+            raise damaged(path, "the starts of slices must ascend")
 
 
 def same(path: Path, what: str, counts: Sequence[int]) -> None:

@@ -19,17 +19,19 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.errors import ModelError
-from redraft.storage.checks import check_ascending, check_starts, read_array
+from redraft.storage.checks import check_ascending, check_starts, damaged, read_array
 from redraft.storage.examples import LINES, Examples, Rows, Values, examples_of, matches
-from redraft.storage.locking import DirectoryOwner, is_abandoned
+from redraft.storage.locking import is_abandoned, own_directory
 from redraft.types import Example, Input, input_digest, normal_input
 
 IN_MEMORY_LIMIT = 100_000
-"""From this many examples on they go to disk; below half of it they move back into memory."""
+"""This many examples or more go to disk; below half of it they move back into memory."""
 
 CHUNK = 4_096
 """Examples in memory at once when all are read."""
+
+_COPIED = 1 << 20
+"""Bytes that are copied at once."""
 
 OFFSETS, IDENTITIES = "offsets.npy", "identities.npy"
 _IDENTITY = 16
@@ -37,10 +39,8 @@ _DIGESTS = _IDENTITY + 8
 """Bytes of an example's identity, and of it with the digest of its input."""
 
 _SCRATCH = ".scratch-"
-_OWNED: dict[Path, DirectoryOwner] = {}
-"""The temporary folders of this process; other processes delete those of dead ones."""
-
-_ADVICE = "copy or fit the model again"
+_OWNED: dict[Path, int | None] = {}
+"""The temporary folders of this process and their locks; others delete those of dead processes."""
 
 
 def fits_in_memory(count: int) -> bool:
@@ -48,66 +48,72 @@ def fits_in_memory(count: int) -> bool:
     return 2 * count < IN_MEMORY_LIMIT
 
 
-class ExampleFile:
-    """A JSON Lines file of examples, with the offset and the identity of each line."""
+class OpenFile:
+    """A file that stays open: it is read without paging in the rest, even after its deletion."""
 
-    def __init__(self, lines: Path, offsets: Path, identities: Path) -> None:
-        self.path = lines
-        self.offsets: Rows = read_array(offsets, np.int64, (None,))
-        self.identities = read_array(identities, np.uint8, (None, _DIGESTS))
-        try:
-            self._descriptor = os.open(lines, os.O_RDONLY)
-        except OSError as error:
-            raise ModelError(f"{lines}: cannot be read ({error.strerror}); {_ADVICE}") from error
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._descriptor)
-        size = os.fstat(self._descriptor).st_size
-        check_ascending(offsets, "the starts of lines", self.offsets, is_strict=True)
-        check_starts(lines, self.offsets, count=len(self.identities), size=size)
+        self.size = os.fstat(self._descriptor).st_size
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def read(self, first: int, count: int = 1) -> bytes:
-        """Return the bytes of consecutive rows."""
-        start, end = int(self.offsets[first]), int(self.offsets[first + count])
+    def read_bytes(self, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to `end`."""
         parts = []
         while start < end:
             part = os.pread(self._descriptor, end - start, start)
             if not part:
-                raise ModelError(f"{self.path}: ends before row {first + count}; {_ADVICE}")
+                raise damaged(self.path, f"it ends before byte {end:,}")
             parts.append(part)
             start += len(part)
         return b"".join(parts)
 
-    def lines(self, first: int, count: int) -> list[bytes]:
-        """Return the lines of consecutive rows."""
-        text = self.read(first, count)
-        ends = (self.offsets[first : first + count + 1] - self.offsets[first]).tolist()
-        return [text[start:end] for start, end in pairwise(ends)]
-
     def save(self, path: Path) -> None:
-        """Hard-link the lines to `path`, or copy them if that fails."""
+        """Hard-link the file to `path`, or copy it if that fails."""
         try:
             os.link(self.path, path)
         except OSError:  # another file system, or the file was deleted since it was opened
             with path.open("wb") as stream:
-                for first in range(0, len(self), CHUNK):
-                    stream.write(self.read(first, min(CHUNK, len(self) - first)))
+                for start in range(0, self.size, _COPIED):
+                    stream.write(self.read_bytes(start, min(start + _COPIED, self.size)))
+
+
+class ExampleFile(OpenFile):
+    """A JSON Lines file of examples, with the offset and the identity of each line."""
+
+    def __init__(self, lines: Path, offsets: Path, identities: Path) -> None:
+        super().__init__(lines)
+        self.offsets: Rows = read_array(offsets, np.int64, (None,))
+        self.identities = read_array(identities, np.uint8, (None, _DIGESTS))
+        check_ascending(offsets, "the starts of lines", self.offsets)
+        check_starts(lines, self.offsets, count=len(self.identities), size=self.size)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def lines(self, first: int, count: int) -> list[bytes]:
+        """Return the lines of consecutive rows."""
+        offsets = self.offsets[first : first + count + 1].tolist()
+        text = self.read_bytes(offsets[0], offsets[-1])
+        return [text[start - offsets[0] : end - offsets[0]] for start, end in pairwise(offsets)]
 
     def example(self, row: int) -> Example:
         """Return the example of a row."""
-        return self._parse(self.read(row), row)
+        return parse_line(self.lines(row, 1)[0], self.path, row)
 
     def examples(self, rows: Rows) -> Iterator[Example]:
         """Yield the examples of `rows`; consecutive rows are read together."""
         for run in _runs(rows):
-            yield from map(self._parse, self.lines(int(run[0]), len(run)), run.tolist())
+            for line, row in zip(self.lines(int(run[0]), len(run)), run.tolist(), strict=True):
+                yield parse_line(line, self.path, row)
 
-    def _parse(self, line: bytes, row: int) -> Example:
-        try:
-            return Example.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ModelError(f"{self.path}:{row + 1}: not an example; {_ADVICE}") from error
+
+def parse_line(line: bytes, path: Path, row: int) -> Example:
+    """Return the example in a line of a saved file."""
+    try:
+        return Example.from_json(json.loads(line.decode()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(path, f"line {row + 1} is not an example") from error
 
 
 def _runs(rows: Rows) -> Iterator[Rows]:
@@ -222,15 +228,15 @@ def scratch(folder: Path) -> Path:
         if is_abandoned(left):
             shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=base))
-    _OWNED[folder] = DirectoryOwner(folder)
+    _OWNED[folder] = own_directory(folder)
     return folder
 
 
 def _remove_scratch(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    owner = _OWNED.pop(folder, None)
-    if owner is not None:
-        owner.release()
+    descriptor = _OWNED.pop(folder, None)
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 def remove_with(user: object, folder: Path) -> None:
@@ -330,10 +336,3 @@ def chunks(examples: Sequence[Example]) -> Iterator[list[Example]]:
     remaining = iter(examples)
     while chunk := list(islice(remaining, CHUNK)):
         yield chunk
-
-
-def identities(examples: Iterable[Example]) -> Iterator[str]:
-    """Return the identity of each example; examples on disk are not read."""
-    if isinstance(examples, Examples):
-        return examples.identities
-    return (example.identity for example in examples)

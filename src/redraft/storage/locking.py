@@ -123,7 +123,7 @@ def _open(path: Path) -> int:
 
 
 def _lock(descriptor: int, folder: Path) -> bool:
-    """Lock the open file; False if another process holds the lock."""
+    """Lock the open file; return False if another process holds the lock."""
     if fcntl is None:
         return True
     try:
@@ -139,7 +139,7 @@ def _lock(descriptor: int, folder: Path) -> bool:
 
 
 def _is_same_file(path: Path, descriptor: int) -> bool:
-    """True if `path` still names the open file: a previous holder may have deleted it."""
+    """Return True if `path` still names the open file: a previous holder may have deleted it."""
     try:
         return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(descriptor))
     except FileNotFoundError:
@@ -169,29 +169,22 @@ def _holder(folder: Path) -> str:
         return "another program"
 
 
-class DirectoryOwner:
-    """Ownership of a temporary directory, which ends with the process, however it ends.
+def own_directory(folder: Path) -> int | None:
+    """Lock a temporary directory; return the descriptor that holds the lock, if there are locks.
 
-    The owner keeps the directory itself locked. On any machine that shares the file system,
-    `is_abandoned` returns whether the owner of a directory has died.
+    Ownership ends when the descriptor is closed, or with the process, however it ends. On any
+    machine that shares the file system, `is_abandoned` returns whether the owner has died.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._descriptor: int | None = None
-        if fcntl is not None:
-            self._descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-            with contextlib.suppress(OSError):  # without locks, no directory counts as abandoned
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def release(self) -> None:
-        """Give the directory up; a second call does nothing."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):  # without locks, no directory counts as abandoned
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
 
 
 def is_abandoned(folder: Path) -> bool:
-    """True if no living process owns `folder` by a DirectoryOwner."""
+    """Return True if no living process owns `folder` by `own_directory`."""
     if fcntl is None:
         return False
     try:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -15,16 +15,16 @@ from torch import Tensor, nn
 from redraft.errors import ModelError
 from redraft.storage.artifact import Artifact, open_artifact
 from redraft.storage.artifact_writer import write_artifact
-from redraft.storage.disk import identities
+from redraft.storage.examples import examples_of
 from redraft.training.ema import Weights
 from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
 from redraft.types import Example
 
 
-def fingerprint(examples: Iterable[Example], settings: Sequence[Any]) -> str:
+def fingerprint(examples: Sequence[Example], settings: Sequence[Any]) -> str:
     """Return a digest of everything that determines the weights: examples and settings."""
     digest = hashlib.sha256(json.dumps(settings).encode())
-    for identity in identities(examples):
+    for identity in examples_of(examples).identities:
         digest.update(identity.encode())
     return digest.hexdigest()
 
