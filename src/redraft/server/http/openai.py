@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from redraft.server import schema
-from redraft.server.field_error import FieldError
+from redraft.server.schema import FieldError
 from redraft.text.tokenizer import Tokenizer, spell
 
 MAX_TOKENS = 100_000
