@@ -47,7 +47,7 @@ class _State:
         meta = sorted({key for example in model.retriever.examples for key in example.meta})
         return cls(model, CompletionEngine(model), meta)
 
-    @property
+    @cached_property
     def fields(self) -> list[str]:
         examples = self.model.retriever.examples
         return list(examples[0].x) if examples else []

@@ -16,6 +16,7 @@ from redraft.server.http.batching import (
     ClosedError,
     QueueFullError,
     WorkerConfig,
+    single_task,
 )
 
 SECONDS = 30.0
@@ -35,7 +36,7 @@ class Desk:
 
     def hold(self) -> None:
         """Give the worker something to do until `go_on`."""
-        self.worker.call(self._wait)
+        self.worker.submit(single_task(self._wait))
         assert self._held.wait(SECONDS)
 
     def go_on(self) -> None:

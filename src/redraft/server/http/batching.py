@@ -55,17 +55,17 @@ class BatchTask(Generic[Item, Result]):
     key: Hashable | None = None
     size: int = 1
     future: "Future[Result]" = field(default_factory=Future)
-    _abandoned: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def is_abandoned(self) -> bool:
-        """True if nobody waits for the result."""
-        return self._abandoned.is_set()
+    abandoned: threading.Event = field(default_factory=threading.Event)
 
     def abandon(self) -> None:
         """Drop the task if it is queued, stop it if it is running."""
-        self._abandoned.set()
+        self.abandoned.set()
         self.future.cancel()
+
+
+def single_task(work: Callable[[], Result], *, lane: str = "") -> BatchTask[None, Result]:
+    """Return the task of one call, which runs unbatched."""
+    return BatchTask(lambda _: [work()], None, lane)
 
 
 @dataclass(eq=False)
@@ -139,10 +139,6 @@ class BatchWorker:
             self._changed.notify()
         return task.future
 
-    def call(self, function: Callable[[], Result], *, lane: str = "") -> "Future[Result]":
-        """Queue one call, run unbatched, and return its future."""
-        return self.submit(BatchTask(lambda _: [function()], None, lane))
-
     def max_batch(self, lane: str) -> int:
         """Return the current maximum size of a batch of this lane."""
         with self._changed:
@@ -169,7 +165,7 @@ class BatchWorker:
             running = [task for task in tasks if task.future.set_running_or_notify_cancel()]
             self._run(running)
             lane.used += self._clock() - started
-            if running and not any(task.is_abandoned for task in running):
+            if running and not any(task.abandoned.is_set() for task in running):
                 size = sum(task.size for task in running)
                 lane.record(size, self._cpu_clock() - cpu_started)
             del taken, tasks, running  # release the inputs while the thread is idle
@@ -191,7 +187,7 @@ class BatchWorker:
         if not tasks:
             return
         try:
-            with cancelled_when(lambda: all(task.is_abandoned for task in tasks)):
+            with cancelled_when(lambda: all(task.abandoned.is_set() for task in tasks)):
                 results = tasks[0].run([task.item for task in tasks])
             finished = list(zip(tasks, results, strict=True))
         except NoLongerWantedError:
