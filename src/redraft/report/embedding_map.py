@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import aslinearoperator, svds
 
 from redraft.index.base import Index
 from redraft.retrieval.base import Retriever
@@ -151,23 +151,11 @@ def _of_dense(vectors: NDArray[np.float32], mean: Floats) -> tuple[Floats, Float
 
 def _of_sparse(vectors: sparse.csr_array, mean: Floats) -> tuple[Floats, Floats, float]:
     """Compute the axes by sparse SVD; the mean is subtracted implicitly, in the products."""
-    count, dimension = vectors.shape
+    count = vectors.shape[0]
     matrix = vectors.astype(np.float64)
-    transposed = matrix.T.tocsr()
-
-    def multiply(vector: Floats) -> Floats:
-        return np.asarray(matrix @ vector.ravel() - mean @ vector.ravel())
-
-    def multiply_transposed(vector: Floats) -> Floats:
-        return np.asarray(transposed @ vector.ravel() - mean * vector.sum())
-
-    centred = LinearOperator(
-        (count, dimension),
-        matvec=multiply,
-        rmatvec=multiply_transposed,
-        dtype=np.dtype(np.float64),
-    )
-    start = np.random.default_rng(_SEED).normal(size=min(count, dimension))
+    ones = aslinearoperator(np.ones((count, 1)))
+    centred = aslinearoperator(matrix) - ones @ aslinearoperator(mean[None, :])
+    start = np.random.default_rng(_SEED).normal(size=min(matrix.shape))
     _, singular, components = svds(centred, k=2, v0=start)
     order = np.argsort(singular)[::-1]
     total = float(matrix.multiply(matrix).sum() / count - mean @ mean)

@@ -27,6 +27,9 @@ PERCENT_EDGES = range(0, 101, 5)
 MAX_POINTS = 2000
 """Maximum number of points in the scatter plot; captions and means use all of them."""
 
+MAX_GIST = 88
+"""Maximum number of characters of an input or an output on one line."""
+
 _DISTANCE_BINS = 24
 _LINE_BINS = 8
 _POINTS_A_BIN = 5
@@ -45,9 +48,9 @@ def primary_scores(evaluation: Evaluation) -> NDArray[np.float64]:
     return 100 * np.asarray(evaluation.scores.per_example[PRIMARY], np.float64)
 
 
-def gist(example: Example, length: int = 88) -> str:
-    """Return the input on one line, truncated between words to `length`."""
-    return one_line(input_text(example.x), length) or "(empty input)"
+def gist(example: Example) -> str:
+    """Return the input on one line, truncated between words."""
+    return one_line(input_text(example.x), MAX_GIST) or "(empty input)"
 
 
 def one_line(text: str, length: int) -> str:
@@ -273,7 +276,7 @@ def hover_text(example: Example) -> str:
 
 def pair_text(example: Example) -> str:
     """Return the gist of an input and of its output, escaped."""
-    return f"{hover_text(example)}<br>→ {escaped_lines(one_line(example.y, 88) or '(empty)')}"
+    return f"{hover_text(example)}<br>→ {escaped_lines(one_line(example.y, MAX_GIST) or '(empty)')}"
 
 
 def escaped_lines(text: str) -> str:

@@ -179,28 +179,17 @@ class Client:
                 f"{path}: cannot be sent as JSON ({type(error).__name__}); "
                 "use valid Unicode and finite numbers"
             ) from error
-        if response.is_error:
-            raise _refusal(response)
         try:
-            return kind.model_validate_json(response.content)
+            if not response.is_error:
+                return kind.model_validate_json(response.content)
+            detail = schema.ErrorResponse.model_validate_json(response.content).error
         except ValidationError as error:
-            raise _unexpected(response) from error
-
-
-def _refusal(response: httpx.Response) -> RedraftError:
-    try:
-        detail = schema.ErrorResponse.model_validate_json(response.content).error
-    except ValidationError:
-        return _unexpected(response)
-    return RefusedError(detail.message, status=response.status_code, field=detail.field)
-
-
-def _unexpected(response: httpx.Response) -> RedraftError:
-    return RefusedError(
-        f"{response.url}: status {response.status_code}, but not a response of this version of "
-        "`redraft serve`; check the address",
-        status=response.status_code,
-    )
+            raise RefusedError(
+                f"{response.url}: status {response.status_code}, but not a response of this "
+                "version of `redraft serve`; check the address",
+                status=response.status_code,
+            ) from error
+        raise RefusedError(detail.message, status=response.status_code, field=detail.field)
 
 
 def _chunks(values: Sequence[Item], size: int) -> list[Sequence[Item]]:

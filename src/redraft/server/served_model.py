@@ -36,21 +36,19 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _State:
-    """An immutable snapshot: the model, its completion engine and its meta keys."""
+    """An immutable snapshot: the model, its completion engine, input fields and meta keys."""
 
     model: RetrieveAndEdit
     engine: CompletionEngine
+    fields: list[str]
     meta: list[str]
 
     @classmethod
     def of(cls, model: RetrieveAndEdit) -> "_State":
-        meta = sorted({key for example in model.retriever.examples for key in example.meta})
-        return cls(model, CompletionEngine(model), meta)
-
-    @cached_property
-    def fields(self) -> list[str]:
-        examples = self.model.retriever.examples
-        return list(examples[0].x) if examples else []
+        examples = model.retriever.examples
+        fields = list(examples[0].x) if examples else []
+        meta = sorted({key for example in examples for key in example.meta})
+        return cls(model, CompletionEngine(model), fields, meta)
 
     @cached_property
     def space(self) -> EmbeddingMap | None:

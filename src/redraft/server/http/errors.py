@@ -15,12 +15,8 @@ from starlette.exceptions import HTTPException
 
 from redraft.errors import LockedError, NoAnswerError, PairsError, RedraftError, StoreError
 from redraft.server import schema
-from redraft.server.http.model_pool import (
-    NotReadyError,
-    OverloadedError,
-    TimeLimitError,
-    UnknownModelError,
-)
+from redraft.server.http.batching import OverloadedError
+from redraft.server.http.model_pool import NotReadyError, TimeLimitError, UnknownModelError
 
 log = logging.getLogger(__name__)
 

@@ -9,19 +9,12 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redraft.errors import RedraftError
 from redraft.server import schema
-from redraft.server.http.batching import (
-    BatchTask,
-    BatchWorker,
-    ClosedError,
-    QueueFullError,
-    WorkerConfig,
-    single_task,
-)
+from redraft.server.http.batching import MAX_QUEUE, BatchTask, BatchWorker, single_task
 
 if TYPE_CHECKING:
     from redraft.server.served_model import ServedModel
@@ -45,21 +38,17 @@ class NotReadyError(RedraftError):
     """The model is not loaded."""
 
 
-class OverloadedError(RedraftError):
-    """The model's queue is full."""
-
-
 class TimeLimitError(RedraftError):
     """The request exceeded the time limit."""
 
 
 @dataclass(frozen=True)
 class ModelPoolConfig:
-    """Configuration of a pool: seconds per request, batching of predictions, and queue limits."""
+    """Configuration of a pool: seconds per request, batching of predictions, and queue length."""
 
     time_limit: float = 30.0
     is_batching: bool = True
-    worker: WorkerConfig = field(default_factory=WorkerConfig)
+    max_queue: int = MAX_QUEUE
 
 
 class PooledModel:
@@ -74,8 +63,8 @@ class PooledModel:
         self._config = config
         self._served: ServedModel | None = None
         self._on_batch = on_batch
-        self._answers = BatchWorker(f"{name}: answers", config.worker)
-        self._changes = BatchWorker(f"{name}: changes", config.worker)
+        self._answers = BatchWorker(f"model {name}", max_queue=config.max_queue)
+        self._changes = BatchWorker(f"model {name}", max_queue=config.max_queue)
         self.loading = self._answers.submit(single_task(self._open))
 
     def _open(self) -> None:
@@ -182,15 +171,7 @@ class PooledModel:
 
         A request is stopped even if it is running; a change is not.
         """
-        try:
-            future = worker.submit(task)
-        except QueueFullError as error:
-            raise OverloadedError(
-                f"model {self.name} has {self._config.worker.max_queue} requests waiting; "
-                "retry soon"
-            ) from error
-        except ClosedError as error:
-            raise NotReadyError(f"model {self.name} is shutting down") from error
+        future = worker.submit(task)
         try:
             return await asyncio.wrap_future(future)  # passes a cancellation on to the task
         except asyncio.CancelledError:

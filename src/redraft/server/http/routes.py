@@ -1,9 +1,10 @@
 """The routes: each passes a request to a model and returns its response."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from redraft.server import schema
@@ -180,8 +181,13 @@ async def _completions(request: CompletionsRequest, pool: Pool) -> Any:
         generations = [openai.from_candidate(candidate) for candidate in candidates]
     response = openai.respond(request, model.name, generations)
     if request.stream:
-        return Response("".join(openai.stream(response)), media_type="text/event-stream")
+        return StreamingResponse(_events(response), media_type="text/event-stream")
     return response
+
+
+async def _events(response: CompletionsResponse) -> AsyncIterator[str]:
+    for event in openai.stream(response):  # an async generator: a sync one would need a thread
+        yield event
 
 
 def _examples_response(model: PooledModel, changed: int) -> schema.ExamplesResponse:

@@ -102,13 +102,10 @@ def serve(
     `announce` is called with the URL as soon as the server accepts connections.
     """
     check_exposure(address.host, config.security.token)
-    has_models = True
 
     async def exit_without_models(pool: ModelPool) -> None:
-        nonlocal has_models
         await pool.loaded()
-        has_models = bool(pool.ready)
-        server.should_exit |= not has_models
+        server.should_exit |= not pool.ready
 
     app = create_app(loaders, config, background=[exit_without_models, *background])
     server = _Server(_uvicorn_config(app, config), config.connections)
@@ -119,7 +116,7 @@ def serve(
         url = url_of(address.host, listener.getsockname()[1])
         server.on_startup = lambda: announce(url)
         server.run(sockets=[listener])
-    if not has_models:
+    if all(model.failure for model in app.state.pool.models.values()):
         raise ModelError("no model could be loaded; see the errors above")
 
 

@@ -53,7 +53,7 @@ def _run(server: RedraftServer, work: Coroutine[Any, Any, None]) -> int:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     # pygls raises SystemExit on the editor's `exit`
-    with contextlib.suppress(SystemExit, BrokenPipeError, ConnectionError):
+    with contextlib.suppress(SystemExit, ConnectionError):
         loop.run_until_complete(work)
     return 0 if server.is_shut_down else 1
 

@@ -250,14 +250,13 @@ class EditorLog(logging.Handler):
 
 
 def _load(folder: Path, store: str | None) -> "ServedModel":
-    from redraft.model import RetrieveAndEdit
     from redraft.persistence import stored_model
     from redraft.server.served_model import ServedModel
 
     # the model may come from the editor's settings and not be in the store
     store = store if stored_model(folder) else None
-    # without a folder: the workspace must not change the model on disk
-    served = ServedModel(folder.name, RetrieveAndEdit.load(folder, store=store))
+    # the workspace must not change the model on disk
+    served = ServedModel.open(folder.name, folder, store=store, persist=False)
     if not served.info().completes_python:
         raise PairsError(
             f"{folder}: cannot complete Python, since its examples are not functions; "
