@@ -150,26 +150,23 @@ def confidence_threshold(editor: Editor, options: PredictOptions) -> float | Non
     if getattr(options, name) is None:
         return None
     if not isinstance(editor, CalibratedEditor):
-        raise OptionError(
+        reason = (
             f"the {editor.name} editor has no confidence; "
-            "fit the model again with --editor choosing or neural",
-            field=name,
+            "fit the model again with --editor choosing or neural"
         )
-    confidence = editor.confidence
-    if confidence is None:
-        raise OptionError(
-            "this model has no calibrated confidence; fit it again on 20 pairs or more", field=name
-        )
-    if options.precision is None:
+    elif editor.confidence is None:
+        reason = "this model has no calibrated confidence; fit it again on 20 pairs or more"
+    elif options.precision is None:
         return options.min_confidence
-    threshold = confidence.threshold(options.precision)
-    if threshold is None:
-        raise OptionError(
+    elif (threshold := editor.confidence.threshold(options.precision)) is not None:
+        return threshold
+    else:
+        reason = (
             f"{options.precision:g} is not reached at any confidence on the "
-            f"{len(confidence.held_out):,} held-out pairs; ask for less, or fit on more pairs",
-            field=name,
+            f"{len(editor.confidence.held_out):,} held-out pairs; "
+            "ask for less, or fit on more pairs"
         )
-    return threshold
+    raise OptionError(reason, field=name)
 
 
 def _tune(editor: Editor, decoding: Mapping[str, int | str | None]) -> Editor:

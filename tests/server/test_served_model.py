@@ -8,7 +8,7 @@ from redraft import Example, RetrieveAndEdit
 from redraft.completion.project import Project
 from redraft.errors import NoAnswerError, PairsError
 from redraft.server import schema
-from redraft.server.serialize import FieldError
+from redraft.server.schema import FieldError
 from redraft.server.served_model import ServedModel
 from tests.greetings import greeter, greeting
 from tests.shop import shopkeeper

@@ -50,7 +50,8 @@ def command(
     open_artifact(model)  # report a damaged model before the editor connects
     check_store(model, store)
     try:
-        from redraft.server.lsp.handlers import create_server, serve_stdio, serve_tcp
+        from redraft.server.lsp.connection import serve_stdio, serve_tcp
+        from redraft.server.lsp.handlers import create_server
     except ModuleNotFoundError as error:
         raise MissingExtraError("pygls", extra="lsp", purpose="`redraft lsp`") from error
     signal.signal(signal.SIGINT, signal.SIG_DFL)

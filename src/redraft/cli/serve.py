@@ -82,11 +82,10 @@ def command(
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, extra="serve", purpose="redraft serve")
     from redraft.server.http.app import AppConfig
+    from redraft.server.http.background import sync_model, watch_files
     from redraft.server.http.middleware import SecurityConfig, names_of
     from redraft.server.http.model_pool import ModelPoolConfig
-    from redraft.server.http.model_sync import sync_model
     from redraft.server.http.server import BindAddress, check_exposure, check_token, loader, serve
-    from redraft.server.http.watch import watch_files
 
     check_exposure(host, token)
     check_token(token)

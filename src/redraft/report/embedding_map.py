@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import aslinearoperator, svds
 
 from redraft.index.base import Index
 from redraft.retrieval.base import Retriever
@@ -123,10 +123,10 @@ def principal_axes(vectors: Vectors) -> Axes | None:
     if min(vectors.shape) < 2:
         return None
     mean = np.asarray(vectors.mean(axis=0, dtype=np.float64)).ravel()
+    if not isinstance(vectors, np.ndarray) and min(vectors.shape) < _DENSE_BELOW:
+        vectors = vectors.toarray()
     if isinstance(vectors, np.ndarray):
-        variance, components, total = _of_covariance(_covariance(vectors, mean))
-    elif min(vectors.shape) < _DENSE_BELOW:
-        variance, components, total = _of_covariance(_covariance(vectors.toarray(), mean))
+        variance, components, total = _of_dense(vectors, mean)
     else:
         variance, components, total = _of_sparse(vectors, mean)
     if variance[1] <= 1e-9:
@@ -138,39 +138,24 @@ def principal_axes(vectors: Vectors) -> Axes | None:
     return Axes(mean, components, (first, second))
 
 
-def _covariance(vectors: NDArray[np.float32], mean: Floats) -> Floats:
+def _of_dense(vectors: NDArray[np.float32], mean: Floats) -> tuple[Floats, Floats, float]:
     """Compute the covariance in blocks: memory-mapped vectors may be larger than memory."""
     covariance = np.zeros((len(mean), len(mean)))
     for start in range(0, len(vectors), _BLOCK):
         centred = vectors[start : start + _BLOCK] - mean
         covariance += centred.T @ centred
-    return covariance / len(vectors)
-
-
-def _of_covariance(covariance: Floats) -> tuple[Floats, Floats, float]:
+    covariance /= len(vectors)
     variance, components = np.linalg.eigh(covariance)
     return variance[:-3:-1], components.T[:-3:-1], float(np.trace(covariance))
 
 
 def _of_sparse(vectors: sparse.csr_array, mean: Floats) -> tuple[Floats, Floats, float]:
     """Compute the axes by sparse SVD; the mean is subtracted implicitly, in the products."""
-    count, dimension = vectors.shape
+    count = vectors.shape[0]
     matrix = vectors.astype(np.float64)
-    transposed = matrix.T.tocsr()
-
-    def multiply(vector: Floats) -> Floats:
-        return np.asarray(matrix @ vector.ravel() - mean @ vector.ravel())
-
-    def multiply_transposed(vector: Floats) -> Floats:
-        return np.asarray(transposed @ vector.ravel() - mean * vector.sum())
-
-    centred = LinearOperator(
-        (count, dimension),
-        matvec=multiply,
-        rmatvec=multiply_transposed,
-        dtype=np.dtype(np.float64),
-    )
-    start = np.random.default_rng(_SEED).normal(size=min(count, dimension))
+    ones = aslinearoperator(np.ones((count, 1)))
+    centred = aslinearoperator(matrix) - ones @ aslinearoperator(mean[None, :])
+    start = np.random.default_rng(_SEED).normal(size=min(matrix.shape))
     _, singular, components = svds(centred, k=2, v0=start)
     order = np.argsort(singular)[::-1]
     total = float(matrix.multiply(matrix).sum() / count - mean @ mean)
@@ -216,10 +201,8 @@ def _entropy(frequent: Mapping[str, int], size: int) -> float:
 
 def _agreement(vectors: Vectors, groups: Sequence[str]) -> Agreement:
     """Return the agreement of nearest neighbours by the full unit vectors, not the projection."""
-    if isinstance(vectors, np.ndarray):
-        cosines: NDArray[np.float32] = vectors @ vectors.T
-    else:
-        cosines = (vectors @ vectors.T).toarray()
+    product = vectors @ vectors.T
+    cosines = product if isinstance(product, np.ndarray) else product.toarray()
     np.fill_diagonal(cosines, -np.inf)
     names = np.array(groups)
     named = np.flatnonzero(names != OTHER)

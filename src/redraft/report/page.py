@@ -1,15 +1,15 @@
 """Write an evaluation as one self-contained HTML file: scores, plots, best and worst examples.
 
 All user text passes through `html.escape` or script-safe JSON. Styles are in `page.css`, drawing in
-`page.js`, plot data in `plots`, the retriever's sections in `sections`, the confidence's in
-`reliability`. Does not compute scores.
+`page.js`, plot data in `plots`, the sections on confidence and on the retriever in `sections`. Does
+not compute scores.
 """
 
 import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -20,15 +20,8 @@ from redraft.errors import MissingExtraError
 from redraft.metrics.evaluation import Evaluation
 from redraft.metrics.scores import Scores
 from redraft.report.examples import examples_markup
-from redraft.report.plots import (
-    PRIMARY,
-    counted,
-    distance_plot,
-    primary_scores,
-    score_plot,
-)
-from redraft.report.reliability import confidence_section
-from redraft.report.sections import Section, retriever_sections
+from redraft.report.plots import PRIMARY, counted, distance_plot, primary_scores, score_plot
+from redraft.report.sections import optional_sections
 from redraft.retrieval.base import Retriever
 
 SHOWN = 5
@@ -89,35 +82,28 @@ def write_report(
     except ImportError as error:
         raise MissingExtraError("plotly", extra="report", purpose="the HTML report") from error
     histogram, scatter = score_plot(evaluation), distance_plot(evaluation)
-    confidence = confidence_section(evaluation)
-    sections = [confidence] if confidence else []
-    sections += retriever_sections(evaluation, retriever)
+    sections = optional_sections(evaluation, retriever)
     plots = {"histogram": histogram.values, "scatter": scatter.values}
+    plots |= {section.name: section.plot.values for section in sections if section.plot}
     scripts = {"plotly": _newlines(get_plotlyjs()), "script": _newlines(_asset("page.js"))}
     page = Template(_asset("page.html")).substitute(
         scripts,
         script_hashes=" ".join(_hash(script) for script in scripts.values()),
         style=_asset("page.css"),
-        data=_script_json(plots | _drawn(sections)),
+        data=_script_json(plots),
         title=escape(title),
         facts=_terms(facts, "facts"),
         histogram_caption=escape(histogram.caption),
         scatter_caption=escape(scatter.caption),
         sections="\n".join(section.markup for section in sections),
-        sections_links="\n".join(_link(section) for section in sections),
+        sections_links="\n".join(
+            f'<li><a href="#{section.name}">{section.label}</a></li>' for section in sections
+        ),
         scatter_state="" if scatter.values else "is-empty",
         **_summary(evaluation),
         **_examples(evaluation),
     )
     _write_whole(path, page)
-
-
-def _drawn(sections: Sequence[Section]) -> dict[str, Any]:
-    return {name: values for section in sections for name, values in section.data.items()}
-
-
-def _link(section: Section) -> str:
-    return f'<li><a href="#{section.name}">{section.label}</a></li>'
 
 
 def _summary(evaluation: Evaluation) -> dict[str, str]:

@@ -21,9 +21,14 @@ from redraft.types import Example, input_text
 PRIMARY = "bleu_yin"
 """The metric by which examples are plotted and ranked."""
 
-BIN_WIDTH = 5
+PERCENT_EDGES = range(0, 101, 5)
+"""The edges of the bins of scores and confidences."""
+
 MAX_POINTS = 2000
 """Maximum number of points in the scatter plot; captions and means use all of them."""
+
+MAX_GIST = 88
+"""Maximum number of characters of an input or an output on one line."""
 
 _DISTANCE_BINS = 24
 _LINE_BINS = 8
@@ -43,9 +48,9 @@ def primary_scores(evaluation: Evaluation) -> NDArray[np.float64]:
     return 100 * np.asarray(evaluation.scores.per_example[PRIMARY], np.float64)
 
 
-def gist(example: Example, length: int = 88) -> str:
-    """Return the input on one line, truncated between words to `length`."""
-    return one_line(input_text(example.x), length) or "(empty input)"
+def gist(example: Example) -> str:
+    """Return the input on one line, truncated between words."""
+    return one_line(input_text(example.x), MAX_GIST) or "(empty input)"
 
 
 def one_line(text: str, length: int) -> str:
@@ -57,21 +62,25 @@ def one_line(text: str, length: int) -> str:
 def score_plot(evaluation: Evaluation) -> Plot:
     """Return a histogram of the scores with their mean."""
     scores = primary_scores(evaluation)
-    edges = np.arange(0, 100 + BIN_WIDTH, BIN_WIDTH)
-    # rounding can exceed 100 slightly
-    counts = np.histogram(np.clip(scores, 0, 100), edges)[0].tolist()
-    labels = [
-        f"score {low}–{low + BIN_WIDTH}: {counted(count, 'example')}"
-        for low, count in zip(edges.tolist(), counts, strict=False)
-    ]
     values = {
-        "edges": edges.tolist(),
-        "counts": counts,
-        "labels": labels,
+        # rounding can exceed 100 slightly
+        **histogram(np.clip(scores, 0, 100), PERCENT_EDGES, "score {:.4g}–{:.4g}", "example"),
         "mean": evaluation.scores.metrics[PRIMARY],
         "interval": list(evaluation.scores.interval[PRIMARY]),
     }
     return Plot(values, _score_caption(scores))
+
+
+def histogram(
+    values: NDArray[np.float64], edges: Sequence[float], label: str, noun: str
+) -> dict[str, Any]:
+    """Return the counts of `values` per bin; `label` has a placeholder for each edge of a bin."""
+    counts = np.histogram(values, edges)[0].tolist()
+    labels = [
+        f"{label.format(low, high)}: {counted(count, noun)}"
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+    ]
+    return {"edges": list(edges), "counts": counts, "labels": labels}
 
 
 def _score_caption(scores: NDArray[np.float64]) -> str:
@@ -94,7 +103,6 @@ def distance_plot(evaluation: Evaluation) -> Plot:
     rows = np.flatnonzero(np.isfinite(distances))
     if not len(rows):
         return Plot(None, "No answer was made from a prototype, so there is no distance to plot.")
-    line = mean_line(distances[rows], scores[rows])
     drawn = rows
     if len(rows) > MAX_POINTS:
         drawn = rows[np.linspace(0, len(rows) - 1, MAX_POINTS).astype(int)]
@@ -102,7 +110,7 @@ def distance_plot(evaluation: Evaluation) -> Plot:
         "distances": distances[drawn].tolist(),
         "scores": scores[drawn].tolist(),
         "texts": [hover_text(evaluation.examples[row]) for row in drawn.tolist()],
-        "line": line,
+        "line": mean_line(distances[rows], scores[rows]),
     }
     caption = [_distance_caption(distances[rows], scores[rows])]
     caption += _left_out(len(distances) - len(rows))
@@ -178,17 +186,12 @@ def distance_histogram(evaluation: Evaluation) -> Plot | None:
         text = f"{subject} at a distance of {short_distance(low)}."
         return Plot(None, " ".join([text, *missing]))
     edges = _round_edges(low, high)
-    counts = np.histogram(distances, edges)[0].tolist()
-    labels = [
-        f"distance {start:.4g}–{end:.4g}: {counted(inside, 'example')}"
-        for start, end, inside in zip(edges[:-1], edges[1:], counts, strict=True)
-    ]
+    values = histogram(distances, edges, "distance {:.4g}–{:.4g}", "example")
     caption = [
         f"Half of the {count:,} prototypes are at a distance of {short_distance(middle)} or "
         f"less; the nearest is at {short_distance(low)}, the farthest at {short_distance(high)}."
     ]
-    values = {"edges": edges, "counts": counts, "labels": labels, "median": middle}
-    return Plot(values, " ".join(caption + missing))
+    return Plot({**values, "median": middle}, " ".join(caption + missing))
 
 
 def short_distance(distance: float) -> str:
@@ -273,7 +276,7 @@ def hover_text(example: Example) -> str:
 
 def pair_text(example: Example) -> str:
     """Return the gist of an input and of its output, escaped."""
-    return f"{hover_text(example)}<br>→ {escaped_lines(one_line(example.y, 88) or '(empty)')}"
+    return f"{hover_text(example)}<br>→ {escaped_lines(one_line(example.y, MAX_GIST) or '(empty)')}"
 
 
 def escaped_lines(text: str) -> str:

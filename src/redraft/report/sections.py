@@ -1,13 +1,13 @@
-"""The report's sections on the retriever: distances, embedding map and retrieval quality.
+"""The report's sections that not every evaluation has: on confidence and on the retriever.
 
-Knows markup and escaping; does not compute maps, distances or scores.
+Knows markup and escaping; does not compute confidences, maps, distances or scores.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
-from typing import Any
 
+from redraft.metrics.calibration import Abstention, Bin, Calibration
 from redraft.metrics.evaluation import Evaluation
 from redraft.metrics.retrieval_quality import (
     ORACLE_POOL,
@@ -17,10 +17,12 @@ from redraft.metrics.retrieval_quality import (
 )
 from redraft.report.embedding_map import OTHER, EmbeddingMap, embedding_map, sampled
 from redraft.report.plots import (
+    PERCENT_EDGES,
     Plot,
     counted,
     distance_histogram,
     group_names,
+    histogram,
     map_plot,
     one_line,
 )
@@ -29,6 +31,15 @@ from redraft.types import Example, Prototype
 
 MAX_COMPARED = 150
 """Maximum number of examples for retrieval quality: the search for the oracle is slow."""
+
+THRESHOLDS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+"""Thresholds of the table; rows equal to the one before are omitted."""
+
+_CONFIDENCE_LEGEND = (
+    '<li><i class="key dot"></i>accuracy at this confidence, with a 95 % interval</li>'
+    '<li><i class="key dashed"></i>perfect calibration</li>'
+    '<li><i class="key block"></i>answers with this confidence</li>'
+)
 
 _SHAPES = (
     '<circle cx="5" cy="5" r="4"/>',
@@ -50,23 +61,119 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: its id, its label in the navigation, markup and plot data."""
+    """A section of the page: its id, its label in the navigation, its content and its plot."""
 
     name: str
     label: str
-    markup: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    heading: str
+    body: str
+    plot: Plot | None = None
+
+    @property
+    def markup(self) -> str:
+        """Return the section with its heading; the name is the anchor for the navigation."""
+        return f"""<section id="{self.name}" aria-labelledby="{self.name}-heading">
+<h2 id="{self.name}-heading">{self.heading}</h2>
+{self.body}
+</section>"""
 
 
-def retriever_sections(evaluation: Evaluation, retriever: Retriever | None) -> list[Section]:
-    """Return the sections on distances and, given a retriever, its map and retrieval quality."""
-    histogram = distance_histogram(evaluation)
-    sections = [_distances(histogram)] if histogram else []
+def optional_sections(evaluation: Evaluation, retriever: Retriever | None) -> list[Section]:
+    """Return the sections on confidence, distances, map and retrieval quality, if they apply."""
+    calibration, distances = Calibration.of(evaluation), distance_histogram(evaluation)
+    sections = [_confidence(calibration)] if calibration else []
+    sections += [_distances(distances)] if distances else []
     if retriever is None or not retriever.examples:
         return sections
     embeddings = embedding_map(retriever, evaluation.examples)
     sections += [_map(embeddings, map_plot(embeddings, evaluation))] if embeddings else []
     return [*sections, _retrieval_quality(evaluation, retriever)]
+
+
+def _confidence(calibration: Calibration) -> Section:
+    plot = _reliability_plot(calibration)
+    label = "Reliability plot: share of exactly right answers against confidence"
+    figure = figure_markup(plot, "confidence", label, _CONFIDENCE_LEGEND)
+    body = f'<div class="beside">{figure}\n{_abstention_table(calibration)}</div>'
+    return Section("confidence", "Confidence", "Is a confident answer a right one?", body, plot)
+
+
+def _reliability_plot(calibration: Calibration) -> Plot:
+    """Return the reliability diagram in per cent, with a histogram of the confidences."""
+    bins = calibration.bins
+    percent = 100 * calibration.confidences
+    values = {
+        "confidences": [100 * b.confidence for b in bins],
+        "shares": [100 * b.share.rate for b in bins],
+        "lows": [100 * b.share.interval[0] for b in bins],
+        "highs": [100 * b.share.interval[1] for b in bins],
+        "texts": [_bin_text(b) for b in bins],
+        "most": float(percent[-1]),
+        **histogram(percent, PERCENT_EDGES, "confidence {:.4g}–{:.4g} %", "answer"),
+    }
+    return Plot(values, _confidence_caption(calibration))
+
+
+def _bin_text(answers: Bin) -> str:
+    low, high = answers.share.interval
+    return (
+        f"mean confidence {100 * answers.confidence:.1f} %<br>"
+        f"{answers.share.right:,} of {counted(answers.share.n, 'answer')} exactly right: "
+        f"{100 * answers.share.rate:.1f} %<br>95 % interval {100 * low:.1f} – {100 * high:.1f} %"
+    )
+
+
+def _confidence_caption(calibration: Calibration) -> str:
+    share, missing = calibration.share, calibration.examples - calibration.n
+    sentences = [
+        f"Exactly right: {share.right:,} of {counted(share.n, 'answer')}, "
+        f"{100 * share.rate:.1f} %, at a mean confidence of "
+        f"{100 * calibration.confidences.mean():.1f} %.",
+        f"The expected calibration error over {counted(len(calibration.bins), 'bin')} of about "
+        f"equal count is {100 * calibration.expected_error:.1f} points; perfectly calibrated "
+        f"confidences would have {100 * calibration.chance_error:.1f} by chance.",
+        f"The Brier score is {calibration.brier:.3f} (lower is better); the best constant "
+        f"confidence would have {calibration.brier_of_rate:.3f}.",
+    ]
+    if missing:
+        sentences.append(f"Left out: {counted(missing, 'example')} without a confidence.")
+    return " ".join(sentences)
+
+
+def _abstention_table(calibration: Calibration) -> str:
+    rows: list[Abstention] = []
+    for threshold in THRESHOLDS:
+        row = calibration.at(threshold)
+        if row is None:
+            unreached = f"No answer reaches a confidence of {100 * threshold:.0f} %. "
+            break
+        if not rows or row.share != rows[-1].share:
+            rows.append(row)
+    else:
+        unreached = ""
+    return f"""<div>
+<table class="compare abstain">
+<caption>Abstaining below a threshold</caption>
+<thead><tr><th scope="col">Confidence<br>at least</th>
+<th scope="col" class="number">Examples<br>answered</th>
+<th scope="col" class="number">Exactly<br>right</th></tr></thead>
+<tbody>
+{"".join(_abstention_row(row) for row in rows)}
+</tbody>
+</table>
+<p class="reading">{unreached}Small print: the number of examples, and the Wilson 95&nbsp;%
+interval of the share of right answers.</p>
+</div>"""
+
+
+def _abstention_row(row: Abstention) -> str:
+    low, high = row.share.interval
+    threshold = f"{100 * row.threshold:.0f} %" if row.threshold else "any"
+    return f"""<tr><th scope="row"><span class="name">{threshold}</span></th>
+<td class="number">{100 * row.coverage:.1f} %<span class="explanation">{row.share.n:,}</span></td>
+<td class="number score">{100 * row.share.rate:.1f} %
+<span class="explanation">{100 * low:.1f} – {100 * high:.1f}</span></td></tr>
+"""
 
 
 def _distances(plot: Plot) -> Section:
@@ -75,40 +182,27 @@ def _distances(plot: Plot) -> Section:
         '<li><i class="key dashed"></i>median</li>'
     )
     figure = figure_markup(plot, "distances", "Histogram of the prototypes' distances", legend)
-    heading = "How far are the prototypes?"
-    data = {"distances": plot.values}
-    return Section("distances", "Distances", section_markup("distances", heading, figure), data)
+    return Section("distances", "Distances", "How far are the prototypes?", figure, plot)
 
 
 def _map(embeddings: EmbeddingMap, plot: Plot) -> Section:
     names = group_names(embeddings)
-    entries = [_entry(number, _named(name)) for name, number in names.items()]
+    labels = {number: escape(one_line(name, 40)) or "an example" for name, number in names.items()}
     if OTHER in embeddings.groups and OTHER not in names:
-        entries.append(_entry(0, "other"))
-    cross = '<path d="M1 1 9 9M9 1 1 9"/>'
-    entries.append(f"<li>{_mark('cross', cross)}an evaluated input</li>")
+        labels[0] = "other"
+    entries = [
+        _entry(f"group-{number}", _SHAPES[max(0, number - 1) % len(_SHAPES)], label)
+        for number, label in labels.items()
+    ]
+    entries.append(_entry("cross", '<path d="M1 1 9 9M9 1 1 9"/>', "an evaluated input"))
     key = one_line(embeddings.key, 40) if embeddings.key is not None else ""
     title = f'<li class="of">{escape(key)}:</li>' if key else ""
     figure = figure_markup(plot, "map", "Map of the examples", title + "".join(entries))
-    return Section(
-        "map",
-        "Map",
-        section_markup("map", "Which inputs lie together?", figure),
-        {"map": plot.values},
-    )
+    return Section("map", "Map", "Which inputs lie together?", figure, plot)
 
 
-def _named(group: str) -> str:
-    return escape(one_line(group, 40)) if group != OTHER else "an example"
-
-
-def _entry(number: int, label: str) -> str:
-    shape = _SHAPES[(number - 1) % len(_SHAPES)] if number else _SHAPES[0]
-    return f"<li>{_mark(f'group-{number}', shape)}{label}</li>"
-
-
-def _mark(name: str, shape: str) -> str:
-    return f'<svg class="mark {name}" viewBox="0 0 10 10">{shape}</svg>'
+def _entry(mark: str, shape: str, label: str) -> str:
+    return f'<li><svg class="mark {mark}" viewBox="0 0 10 10">{shape}</svg>{label}</li>'
 
 
 def figure_markup(plot: Plot, name: str, label: str, legend: str) -> str:
@@ -122,14 +216,6 @@ def figure_markup(plot: Plot, name: str, label: str, legend: str) -> str:
 </figure>"""
 
 
-def section_markup(name: str, heading: str, body: str) -> str:
-    """Return a section with its heading; `name` is the anchor for the navigation."""
-    return f"""<section id="{name}" aria-labelledby="{name}-heading">
-<h2 id="{name}-heading">{heading}</h2>
-{body}
-</section>"""
-
-
 def _retrieval_quality(evaluation: Evaluation, retriever: Retriever) -> Section:
     rows = sampled(len(evaluation.examples), MAX_COMPARED)
     examples = [evaluation.examples[row] for row in rows]
@@ -138,8 +224,7 @@ def _retrieval_quality(evaluation: Evaluation, retriever: Retriever) -> Section:
         body = _comparison(retriever, examples, prototypes, total=len(evaluation.examples))
     else:
         body = '<p class="empty">The retriever found no prototype for any example.</p>'
-    markup = section_markup("retrieval-quality", "How good are the prototypes?", body)
-    return Section("retrieval-quality", "Retrieval quality", markup)
+    return Section("retrieval-quality", "Retrieval quality", "How good are the prototypes?", body)
 
 
 def _comparison(
@@ -172,18 +257,14 @@ words with it, it picks the one with the highest sentence BLEU. {drawn}</p>"""
 
 def _finding(retrieved: RetrievalQuality, best: RetrievalQuality) -> str:
     reached, ceiling = retrieved.means()["bleu_yin"], best.means()["bleu_yin"]
-    as_good = _as_good(retrieved.bleu_yin, best.bleu_yin)
-    total = len(retrieved.bleu_yin)
+    scores = list(zip(retrieved.bleu_yin, best.bleu_yin, strict=True))
+    as_good = sum(score >= highest - 1e-9 for score, highest in scores)
     share = f" (ratio {100 * reached / ceiling:.0f} %)" if ceiling else ""
     return (
         f"The retrieved outputs reach a BLEU of {reached:.1f}, the best possible ones "
-        f"{ceiling:.1f}{share}. For {as_good:,} of {counted(total, 'example')} the retrieved "
+        f"{ceiling:.1f}{share}. For {as_good:,} of {counted(len(scores), 'example')} the retrieved "
         "output is the best one."
     )
-
-
-def _as_good(retrieved: Sequence[float], best: Sequence[float]) -> int:
-    return sum(one >= other - 1e-9 for one, other in zip(retrieved, best, strict=True))
 
 
 def _measures(retrieved: Mapping[str, float], best: Mapping[str, float]) -> str:

@@ -1,7 +1,6 @@
 """A typed HTTP client for `redraft serve`. Knows only the request and response schemas."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, TypeVar
 
 from redraft.errors import MissingExtraError, NoAnswerError, PairsError, RedraftError
@@ -18,6 +17,7 @@ except ImportError as error:
     ) from error
 
 Input = str | Mapping[str, str]
+Item = TypeVar("Item")
 Response = TypeVar("Response", bound=schema.Message)
 
 
@@ -55,12 +55,7 @@ class Client:
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -87,15 +82,17 @@ class Client:
         `precision` the list of an input is empty if the model abstains. Long lists of inputs are
         split into several requests.
         """
-        body = {
+        options = {
             "k": k,
-            "where": _plain(where),
+            "where": dict(where or {}),
             "prototype": prototype,
-            **_given(min_confidence=min_confidence, precision=precision),
+            "min_confidence": min_confidence,
+            "precision": precision,
         }
         results: list[list[schema.CandidateSchema]] = []
-        for chunk in _chunks(inputs):
-            response = self._post("/v1/predict", {"inputs": chunk, **body}, schema.PredictResponse)
+        for chunk in _chunks(list(map(_value, inputs)), schema.MAX_INPUTS):
+            body = {"inputs": chunk, **options}
+            response = self._post("/v1/predict", body, schema.PredictResponse)
             abstained = response.abstained or [False] * len(response.results)
             pairs = zip(response.results, abstained, strict=True)
             results += [[] if abstains else candidates for candidates, abstains in pairs]
@@ -127,8 +124,8 @@ class Client:
     ) -> list[list[schema.PrototypeSchema]]:
         """Return at most `k` prototypes per input, nearest first."""
         results: list[list[schema.PrototypeSchema]] = []
-        for chunk in _chunks(inputs):
-            body = {"inputs": chunk, "k": k, "where": _plain(where)}
+        for chunk in _chunks(list(map(_value, inputs)), schema.MAX_INPUTS):
+            body = {"inputs": chunk, "k": k, "where": dict(where or {})}
             results += self._post("/v1/retrieve", body, schema.RetrieveResponse).results
         return results
 
@@ -145,28 +142,24 @@ class Client:
     def add(self, examples: Iterable[Example]) -> int:
         """Add examples to the index and return their number."""
         rows = [{**example.to_json(), "x": _value(example.x)} for example in examples]
-        changed = 0
-        for start in range(0, len(rows), schema.MAX_EXAMPLES):
-            body = {"examples": rows[start : start + schema.MAX_EXAMPLES]}
-            changed += self._post("/v1/examples", body, schema.ExamplesResponse).changed
-        return changed
+        return sum(
+            self._post("/v1/examples", {"examples": chunk}, schema.ExamplesResponse).changed
+            for chunk in _chunks(rows, schema.MAX_EXAMPLES)
+        )
 
     def remove(self, ids: Sequence[str] = (), *, where: Mapping[str, Any] | None = None) -> int:
         """Remove the examples with these ids or these meta values and return their number.
 
         Long lists of ids are split into several requests.
         """
-        remaining, limit = list(dict.fromkeys(ids)), schema.MAX_EXAMPLES
-        filters = [("where", f"{key}={value}") for key, value in (where or {}).items()]
-        changed = 0
         # filters come last: they may match ids, and removing a missing id is an error
-        while len(remaining) > limit:
-            changed += self._remove([("id", identity) for identity in remaining[:limit]])
-            remaining = remaining[limit:]
-        return changed + self._remove([*(("id", identity) for identity in remaining), *filters])
+        *full, last = _chunks(list(dict.fromkeys(ids)), schema.MAX_EXAMPLES) or [[]]
+        filters = [("where", f"{key}={value}") for key, value in (where or {}).items()]
+        return sum(self._remove(chunk, []) for chunk in full) + self._remove(last, filters)
 
-    def _remove(self, query: list[tuple[str, str]]) -> int:
-        params = query if self.model is None else [*query, ("model", self.model)]
+    def _remove(self, ids: Sequence[str], filters: Sequence[tuple[str, str]]) -> int:
+        params = [*(("id", identity) for identity in ids), *filters]
+        params += [("model", self.model)] if self.model is not None else []
         response = self._request("DELETE", "/v1/examples", schema.ExamplesResponse, params=params)
         return response.changed
 
@@ -186,43 +179,22 @@ class Client:
                 f"{path}: cannot be sent as JSON ({type(error).__name__}); "
                 "use valid Unicode and finite numbers"
             ) from error
-        if response.is_error:
-            raise _refusal(response)
         try:
-            return kind.model_validate_json(response.content)
+            if not response.is_error:
+                return kind.model_validate_json(response.content)
+            detail = schema.ErrorResponse.model_validate_json(response.content).error
         except ValidationError as error:
-            raise _unexpected(response) from error
+            raise RefusedError(
+                f"{response.url}: status {response.status_code}, but not a response of this "
+                "version of `redraft serve`; check the address",
+                status=response.status_code,
+            ) from error
+        raise RefusedError(detail.message, status=response.status_code, field=detail.field)
 
 
-def _refusal(response: httpx.Response) -> RedraftError:
-    try:
-        detail = schema.ErrorResponse.model_validate_json(response.content).error
-    except ValidationError:
-        return _unexpected(response)
-    return RefusedError(detail.message, status=response.status_code, field=detail.field)
-
-
-def _unexpected(response: httpx.Response) -> RedraftError:
-    return RefusedError(
-        f"{response.url}: status {response.status_code}, but not a response of this version of "
-        "`redraft serve`; check the address",
-        status=response.status_code,
-    )
-
-
-def _chunks(inputs: Sequence[Input]) -> Iterable[list[str | dict[str, str]]]:
-    values = [_value(x) for x in inputs]
-    size = schema.MAX_INPUTS
-    return (values[start : start + size] for start in range(0, len(values), size))
+def _chunks(values: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    return [values[start : start + size] for start in range(0, len(values), size)]
 
 
 def _value(x: Input) -> str | dict[str, str]:
     return x if isinstance(x, str) else dict(x)
-
-
-def _given(**options: float | None) -> dict[str, float]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _plain(where: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if where is None else dict(where)

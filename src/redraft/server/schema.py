@@ -13,6 +13,8 @@ from pydantic import (
     model_validator,
 )
 
+from redraft.errors import PairsError
+
 MAX_INPUTS = 64
 MAX_FIELDS = 64
 MAX_CANDIDATES = 20
@@ -47,6 +49,14 @@ KeyValue = Annotated[
 Count = Annotated[int, Field(ge=1, le=MAX_CANDIDATES)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Where = Annotated[dict[Name, MetaValue], FewKeys, Field(max_length=MAX_FIELDS)]
+
+
+class FieldError(PairsError):
+    """A value that the schema allows and the model does not; `field` is its path."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class Message(BaseModel):
@@ -90,13 +100,9 @@ class PredictRequest(ModelRequest):
     )
 
     @model_validator(mode="after")
-    def _has_one_threshold(self) -> "PredictRequest":
+    def _is_consistent_and_bounded(self) -> "PredictRequest":
         if self.min_confidence is not None and self.precision is not None:
             raise ValueError("min_confidence and precision exclude each other; give one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _is_bounded(self) -> "PredictRequest":
         texts = (text for x in self.inputs for text in ([x] if isinstance(x, str) else x.values()))
         work = self.k * sum(map(len, texts))
         if work > MAX_WORK:

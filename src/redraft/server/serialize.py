@@ -4,7 +4,6 @@ from typing import Any
 
 from redraft.report.embedding_map import EmbeddingMap
 from redraft.server import schema
-from redraft.server.field_error import FieldError as FieldError
 from redraft.types import Candidate, Completion, Example, Prototype, input_text
 
 _LABEL_LENGTH = 120
@@ -18,14 +17,14 @@ def example(value: Example) -> schema.ExampleSchema:
 
 def prototype(value: Prototype) -> schema.PrototypeSchema:
     """Convert a prototype."""
-    return schema.PrototypeSchema(**_fields(value.example), distance=_rounded(value.distance))
+    return schema.PrototypeSchema(**_fields(value.example), distance=round(value.distance, 6))
 
 
 def candidate(value: Candidate) -> schema.CandidateSchema:
     """Convert a candidate, with its provenance and its diff from the prototype."""
     return schema.CandidateSchema(
         output=value.output,
-        score=_rounded(value.score),
+        score=round(value.score, 6),
         log_prob=value.log_prob,
         confidence=value.confidence,
         prototype=prototype(value.prototype) if value.prototype else None,
@@ -41,30 +40,28 @@ def completion(value: Completion) -> schema.CompletionSchema:
     return schema.CompletionSchema(
         text=value.text,
         token=value.token,
-        probability=None if value.probability is None else _rounded(value.probability),
+        probability=None if value.probability is None else round(value.probability, 6),
         prototype=prototype(value.prototype) if value.prototype else None,
     )
 
 
 def example_map(name: str, space: EmbeddingMap | None, examples: int) -> schema.MapResponse:
     """Convert the map of the model `name`; it is empty if the retriever has no embeddings."""
-    if space is None:
-        return schema.MapResponse(model=name, key=None, share=0.0, examples=examples, points=[])
-    points = zip(space.points.tolist(), space.examples, space.groups, strict=True)
+    rows = zip(space.points.tolist(), space.examples, space.groups, strict=True) if space else ()
     return schema.MapResponse(
         model=name,
-        key=space.key,
-        share=_rounded(space.share),
+        key=space.key if space else None,
+        share=round(space.share, 6) if space else 0.0,
         examples=examples,
         points=[
             schema.MapPoint(
                 id=example.identity,
                 label=" ".join(input_text(example.x).split())[:_LABEL_LENGTH],
                 group=group,
-                x=_rounded(x),
-                y=_rounded(y),
+                x=round(x, 6),
+                y=round(y, 6),
             )
-            for (x, y), example, group in points
+            for (x, y), example, group in rows
         ],
     )
 
@@ -72,7 +69,3 @@ def example_map(name: str, space: EmbeddingMap | None, examples: int) -> schema.
 def _fields(value: Example) -> dict[str, Any]:
     row = value.to_json()
     return {"id": value.identity, "x": row["x"], "y": row["y"], "meta": row.get("meta", {})}
-
-
-def _rounded(value: float) -> float:
-    return round(value, 6)

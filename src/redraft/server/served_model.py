@@ -7,13 +7,14 @@ new model while the current one keeps serving, then replaces it. Knows no protoc
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from redraft.completion.engine import CompletionEngine
+from redraft.completion.engine import CompletionEngine, Suggestion
 from redraft.completion.project import Project, index_project
 from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.mining.python_functions import FIELDS
@@ -21,10 +22,11 @@ from redraft.model import RetrieveAndEdit
 from redraft.persistence import locked, refreshed
 from redraft.predictor import PredictOptions, Predictor, confidence_threshold
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
+from redraft.retrieval.base import Retriever
 from redraft.server import schema, serialize
 from redraft.storage.examples import Examples, examples_of
 from redraft.storage.manifest import manifest_bytes
-from redraft.types import Example, Input, Prototype, as_input
+from redraft.types import Completion, Example, Input, Prototype, as_input
 
 LOCK_TIMEOUT = 10.0
 """Seconds that a change waits for another writer of the folder before it fails."""
@@ -34,35 +36,49 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _State:
-    """An immutable snapshot: the model, its completion engine and its meta keys."""
+    """An immutable snapshot: the model, its completion engine, input fields and meta keys."""
 
     model: RetrieveAndEdit
     engine: CompletionEngine
+    fields: list[str]
     meta: list[str]
 
     @classmethod
     def of(cls, model: RetrieveAndEdit) -> "_State":
-        meta = sorted({key for example in model.retriever.examples for key in example.meta})
-        return cls(model, CompletionEngine(model), meta)
-
-    @property
-    def fields(self) -> list[str]:
-        examples = self.model.retriever.examples
-        return list(examples[0].x) if examples else []
+        examples = model.retriever.examples
+        fields = list(examples[0].x) if examples else []
+        meta = sorted({key for example in examples for key in example.meta})
+        return cls(model, CompletionEngine(model), fields, meta)
 
     @cached_property
     def space(self) -> EmbeddingMap | None:
         """Return the map of the examples."""
         return embedding_map(self.model.retriever, [])
 
-    def rows(self, identity: str) -> list[int]:
-        """Return the rows with this id; duplicates share one."""
-        return self.examples.with_identity(identity)
-
     @cached_property
     def examples(self) -> Examples:
         """Return the examples of the retriever, wherever they are stored."""
         return examples_of(self.model.retriever.examples)
+
+    def inputs(self, inputs: Sequence[str | Input]) -> list[Input]:
+        """Return the inputs of a request, ordered."""
+        return [self.ordered(x, f"inputs.{i}") for i, x in enumerate(inputs)]
+
+    def ordered(self, x: str | Input, path: str) -> Input:
+        """Return `x` with its fields in the model's order, since JSON objects are unordered."""
+        x = as_input(x)
+        fields = self.fields or list(x)
+        if set(x) != set(fields):
+            expected = ", ".join(fields)
+            raise schema.FieldError(f"expected an input with the fields {expected}", field=path)
+        return {name: x[name] for name in fields}
+
+    def rows(self, identity: str) -> list[int]:
+        """Return the rows with this id; duplicates share one."""
+        rows = self.examples.with_identity(identity)
+        if not rows:
+            raise NoAnswerError("no example has this id; it may have been removed")
+        return rows
 
 
 class ServedModel:
@@ -106,19 +122,17 @@ class ServedModel:
 
     def check_inputs(self, inputs: Sequence[schema.InputValue]) -> None:
         """Raise `FieldError` if the fields of an input are not the model's."""
-        state = self._state
-        for i, x in enumerate(inputs):
-            self._input(x, state, i)
+        self._state.inputs(inputs)
 
     def predict(self, request: schema.PredictRequest) -> list[list[schema.CandidateSchema]]:
         """Return the candidates for each input, best first."""
         with self._running:
             state = self._state
-            inputs = [self._input(x, state, i) for i, x in enumerate(request.inputs)]
+            inputs = state.inputs(request.inputs)
             options = PredictOptions(request.k, where=request.where or {})
             predictor = Predictor(state.model, options)
             if request.prototype is not None:
-                prototypes = [[self._prototype(request.prototype, x, state)] for x in inputs]
+                prototypes = [[_prototype(request.prototype, x, state)] for x in inputs]
                 predictions = predictor.edit(inputs, prototypes)
             else:
                 predictions = predictor.predict(inputs)
@@ -136,33 +150,32 @@ class ServedModel:
         """Return the prototypes for each input, nearest first."""
         with self._running:
             state = self._state
-            inputs = [self._input(x, state, i) for i, x in enumerate(request.inputs)]
+            inputs = state.inputs(request.inputs)
             results = state.model.retriever.retrieve(inputs, request.k, where=request.where)
-        return [
-            [serialize.prototype(prototype) for prototype in prototypes] for prototypes in results
-        ]
+        return [list(map(serialize.prototype, prototypes)) for prototypes in results]
 
     def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
         """Return the completions, best first."""
+        completions: Sequence[Completion | Suggestion]
         with self._running:
             state = self._state
-            if request.text is not None and request.offset is not None:
-                if state.fields != list(FIELDS):
-                    raise serialize.FieldError(
-                        f"{self.name}: cannot complete a Python buffer, since its input has the "
-                        f"fields {', '.join(state.fields)}; give x and prefix",
-                        field="text",
-                    )
-                suggestions = state.engine.complete(request.text, request.offset, request.k)
-                return [serialize.completion(suggestion) for suggestion in suggestions]
-            x = self._input(request.x or "", state, None)
-            completions = state.engine.session(x).complete(request.prefix, request.k)
+            if request.text is None or request.offset is None:
+                x = state.ordered(request.x or "", "x")
+                completions = state.engine.session(x).complete(request.prefix, request.k)
+            elif state.fields == list(FIELDS):
+                completions = state.engine.complete(request.text, request.offset, request.k)
+            else:
+                raise schema.FieldError(
+                    f"{self.name}: cannot complete a Python buffer, since its input has the "
+                    f"fields {', '.join(state.fields)}; give x and prefix",
+                    field="text",
+                )
         return [serialize.completion(completion) for completion in completions]
 
     def example(self, identity: str) -> schema.ExampleSchema:
         """Return the example with this id."""
         state = self._state
-        return serialize.example(state.model.retriever.examples[self._rows(identity, state)[0]])
+        return serialize.example(state.model.retriever.examples[state.rows(identity)[0]])
 
     def map(self) -> schema.MapResponse:
         """Return the map of the examples; it is empty if the retriever has no embeddings."""
@@ -172,50 +185,39 @@ class ServedModel:
     def add(self, examples: Sequence[Example]) -> int:
         """Add examples to the index; returns their number."""
 
-        def added(state: _State) -> RetrieveAndEdit:
+        def added(state: _State) -> tuple[Retriever, int]:
             checked = [
-                replace(example, x=self._ordered(example.x, state, f"examples.{i}.x"))
+                replace(example, x=state.ordered(example.x, f"examples.{i}.x"))
                 for i, example in enumerate(examples)
             ]
-            return RetrieveAndEdit(state.model.retriever.add(checked), state.model.editor)
+            return state.model.retriever.add(checked), len(checked)
 
-        self._change(added)
-        return len(examples)
+        return self._change(added)
 
     def remove(self, identities: Sequence[str], where: schema.Where | None = None) -> int:
         """Remove the examples with these ids or meta values; returns their number."""
-        count = 0
 
-        def removed(state: _State) -> RetrieveAndEdit | None:
-            nonlocal count
+        def removed(state: _State) -> tuple[Retriever, int]:
             retriever = state.model.retriever
-            rows = {row for identity in identities for row in self._rows(identity, state)}
+            rows = {row for identity in identities for row in state.rows(identity)}
             rows |= set(retriever.matching(where)) if where else set()
             if len(rows) == len(retriever.examples):
                 raise PairsError("that would remove every example; at least one must stay")
-            count = len(rows)
-            if not rows:
-                return None
-            return RetrieveAndEdit(retriever.remove(sorted(rows)), state.model.editor)
+            return (retriever.remove(sorted(rows)) if rows else retriever), len(rows)
 
-        self._change(removed)
-        return count
+        return self._change(removed)
 
     def index(self, project: Project) -> int:
         """Replace the examples by the functions of a project.
 
         Returns how many examples were added or removed.
         """
-        count = 0
 
-        def indexed(state: _State) -> RetrieveAndEdit | None:
-            nonlocal count
+        def indexed(state: _State) -> tuple[Retriever, int]:
             model, change = index_project(state.model, project)
-            count = len(change.rows) + len(change.examples)
-            return model if count else None
+            return model.retriever, len(change.rows) + len(change.examples)
 
-        self._change(indexed)
-        return count
+        return self._change(indexed)
 
     def refresh(self) -> bool:
         """Adopt changes that other programs made to the folder or the store; True if any."""
@@ -236,32 +238,31 @@ class ServedModel:
         """Wait up to `seconds` for another program to change the store."""
         self._state.examples.wait(seconds)
 
-    def _change(self, change: Callable[[_State], RetrieveAndEdit | None]) -> None:
-        """Replace the model by the result of `change`, on disk first; None changes nothing.
+    def _change(self, change: Callable[[_State], tuple[Retriever, int]]) -> int:
+        """Adopt the retriever that `change` returns, on disk first; returns its count of changes.
 
-        The folder stays locked during reload, change and save, so that no change of another
-        program is lost.
+        A count of 0 changes nothing. The folder stays locked during reload, change and save, so
+        that no change of another program is lost.
         """
-        with self._changing:
-            if self.folder is None:
-                model = change(self._state)
-                if model is not None:
-                    self._state = _State.of(model)
-                return
-            with locked(self.folder, timeout=LOCK_TIMEOUT):
-                self._reload_if_replaced()
-                model = change(self._state)
-                if model is not None:
-                    model.save(self.folder)
-                    self._manifest = manifest_bytes(self.folder)
-            if model is None:
-                return
-            try:
-                model = refreshed(model)
-            except StoreError as error:  # it is saved; the next refresh will load it
-                _LOG.warning("%s", error)
-                return
+        with self._changing, self._locked_folder():
+            self._reload_if_replaced()
+            retriever, count = change(self._state)
+            if not count:
+                return 0
+            model = RetrieveAndEdit(retriever, self._state.model.editor)
+            if self.folder is not None:
+                model.save(self.folder)
+                self._manifest = manifest_bytes(self.folder)
+                try:
+                    model = refreshed(model)
+                except StoreError as error:  # it is saved; the next refresh will load it
+                    _LOG.warning("%s", error)
+                    return count
             self._state = _State.of(model)
+            return count
+
+    def _locked_folder(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.folder is None else locked(self.folder, timeout=LOCK_TIMEOUT)
 
     @property
     def is_outdated(self) -> bool:
@@ -277,28 +278,12 @@ class ServedModel:
             self._state = _State.of(RetrieveAndEdit.load(self.folder))
             self._manifest = manifest
 
-    def _input(self, x: str | Input, state: _State, i: int | None) -> Input:
-        return self._ordered(as_input(x), state, "x" if i is None else f"inputs.{i}")
 
-    def _ordered(self, x: Input, state: _State, path: str) -> Input:
-        """Return `x` with its fields in the model's order, since JSON objects are unordered."""
-        fields = state.fields or list(x)
-        if set(x) != set(fields):
-            expected = ", ".join(fields)
-            raise serialize.FieldError(f"expected an input with the fields {expected}", field=path)
-        return {name: x[name] for name in fields}
-
-    def _rows(self, identity: str, state: _State) -> list[int]:
-        rows = state.rows(identity)
-        if not rows:
-            raise NoAnswerError("no example has this id; it may have been removed")
-        return rows
-
-    def _prototype(self, identity: str, x: Input, state: _State) -> Prototype:
-        row = self._rows(identity, state)[0]
-        retriever = state.model.retriever
-        allowed = np.zeros(len(retriever.examples), np.bool_)
-        allowed[row] = True
-        distances = retriever.search([x], 1, allowed=allowed).distances
-        distance = float(distances[0, 0]) if distances.size else 1.0
-        return Prototype(retriever.examples[row], distance)
+def _prototype(identity: str, x: Input, state: _State) -> Prototype:
+    row = state.rows(identity)[0]
+    retriever = state.model.retriever
+    allowed = np.zeros(len(retriever.examples), np.bool_)
+    allowed[row] = True
+    distances = retriever.search([x], 1, allowed=allowed).distances
+    distance = float(distances[0, 0]) if distances.size else 1.0
+    return Prototype(retriever.examples[row], distance)

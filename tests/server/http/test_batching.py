@@ -13,9 +13,8 @@ from redraft.editing.cancellation import NoLongerWantedError, check_cancelled
 from redraft.server.http.batching import (
     BatchTask,
     BatchWorker,
-    ClosedError,
-    QueueFullError,
-    WorkerConfig,
+    OverloadedError,
+    single_task,
 )
 
 SECONDS = 30.0
@@ -24,18 +23,18 @@ SECONDS = 30.0
 class Desk:
     """A worker that is held until released, and the calls it has run."""
 
-    def __init__(self, config: WorkerConfig | None = None) -> None:
+    def __init__(self, *, max_queue: int = 256) -> None:
         self.now = 0.0
         self.ran: list[tuple[str, list[int]]] = []
         self.worker = BatchWorker(
-            "desk", config, clock=lambda: self.now, cpu_clock=lambda: self.now
+            "desk", max_queue=max_queue, clock=lambda: self.now, cpu_clock=lambda: self.now
         )
         self._held = threading.Event()
         self._go_on = threading.Event()
 
     def hold(self) -> None:
         """Give the worker something to do until `go_on`."""
-        self.worker.call(self._wait)
+        self.worker.submit(single_task(self._wait))
         assert self._held.wait(SECONDS)
 
     def go_on(self) -> None:
@@ -144,10 +143,10 @@ def test_tasks_cancelled_before_they_start_are_never_run(desk: Desk) -> None:
 
 
 def test_only_so_many_may_wait_and_the_cancelled_do_not_count() -> None:
-    desk = Desk(WorkerConfig(max_queue=2))
+    desk = Desk(max_queue=2)
     desk.hold()
     first, _ = desk.ask(1), desk.ask(2)
-    with pytest.raises(QueueFullError):
+    with pytest.raises(OverloadedError, match="desk has 2 requests waiting; retry soon"):
         desk.ask(3)
     first.cancel()
     last = desk.ask(4)
@@ -160,7 +159,7 @@ def test_a_closed_worker_finishes_what_came_and_takes_no_more(desk: Desk) -> Non
     future = desk.ask(5)
     desk.go_on()
     assert future.result() == 25
-    with pytest.raises(ClosedError):
+    with pytest.raises(OverloadedError, match="desk is shutting down"):
         desk.ask(6)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from redraft.server.http.log_limit import MAX_RECORDS, PERIOD, LogLimit
 from redraft.server.http.middleware import HEADERS
+from redraft.server.http.server import LOG_PERIOD, MAX_RECORDS, LogLimit
 from tests.server.http.servers import SECONDS, Running, greetings, running
 
 SERVER = """
@@ -220,5 +220,5 @@ def test_after_a_period_a_remark_is_logged_again() -> None:
 
     assert [log(1) for _ in range(MAX_RECORDS + 2)] == [True] * MAX_RECORDS + [False] * 2
     assert log(2), "another place has its own count"
-    now = PERIOD
+    now = LOG_PERIOD
     assert log(1)

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from redraft.errors import ConfigError
+from redraft.server.http import app as app_module
 from redraft.server.http.app import AppConfig, create_app
 from redraft.server.http.middleware import HEADERS, SecurityConfig, is_loopback, names_of
 from redraft.server.http.server import check_exposure, check_token
@@ -248,8 +249,11 @@ def page(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_files_of_the_page_have_their_types_and_are_asked_for_again(page: Path) -> None:
-    with asking(LOADERS, AppConfig(page=page)) as client:
+def test_the_files_of_the_page_have_their_types_and_are_asked_for_again(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_module, "PAGE", page)
+    with asking(LOADERS) as client:
         kinds = {"/": "text/html", "/app.js": "text/javascript", "/style.css": "text/css"}
         for path, kind in kinds.items():
             got = client.get(path)
@@ -266,14 +270,11 @@ def test_the_files_of_the_page_have_their_types_and_are_asked_for_again(page: Pa
         assert client.post("/app.js").status_code == 405
 
 
-def test_without_a_page_there_is_a_plain_one_and_nothing_comes_from_elsewhere(
-    tmp_path: Path,
-) -> None:
-    with asking(LOADERS, AppConfig(page=tmp_path / "none")) as client:
-        for path in ("/", "/docs"):
-            text = client.get(path).text
-            assert 'href="/openapi.json"' in text
-            assert "http:" not in text
-            assert "https:" not in text
-            assert "<script" not in text
-            assert "style" not in text
+def test_the_list_of_routes_loads_nothing_from_elsewhere() -> None:
+    with asking(LOADERS) as client:
+        text = client.get("/docs").text
+        assert 'href="/openapi.json"' in text
+        assert "http:" not in text
+        assert "https:" not in text
+        assert "<script" not in text
+        assert "style" not in text

@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 from redraft import Example
 from redraft.errors import ModelError
 from redraft.server.http.app import AppConfig, create_app
-from redraft.server.http.batching import WorkerConfig
 from redraft.server.http.model_pool import ModelPool, ModelPoolConfig
 from redraft.server.served_model import ServedModel
 from tests.server.http.servers import URL, Gated, asking, error_of, greetings, wait_until
@@ -96,7 +95,7 @@ def test_without_batching_each_is_answered_alone_and_completions_are_not_starved
 
 def test_a_full_queue_is_503_and_a_timeout_504() -> None:
     gated = Gated("gated", greetings())
-    limits = ModelPoolConfig(time_limit=0.5, worker=WorkerConfig(max_queue=1))
+    limits = ModelPoolConfig(time_limit=0.5, max_queue=1)
     asked = {"inputs": ["greet Ada"]}
     with (
         asking({"gated": lambda: gated}, AppConfig(pool=limits)) as client,

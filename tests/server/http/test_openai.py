@@ -7,9 +7,9 @@ from typing import Any
 import openai
 import pytest
 
-from redraft.server.field_error import FieldError
 from redraft.server.http import openai as openai_routes
 from redraft.server.http.openai import CompletionsRequest, Generation, truncate
+from redraft.server.schema import FieldError
 from tests.server.http.servers import functions, greetings, running
 
 BUFFER = "def area(side):\n    "

@@ -14,8 +14,8 @@ from redraft.server.lsp.handlers import complete, create_server
 from redraft.server.lsp.items import MAX_LINES, ItemStyle, completion_list, documentation
 from redraft.server.lsp.positions import Buffer, Positions, find_cursor
 from redraft.server.lsp.progress import ProgressReport
+from redraft.server.lsp.server import LatestWorker
 from redraft.server.lsp.settings import LspSettings, read_settings
-from redraft.server.lsp.worker import LatestWorker
 from redraft.server.schema import CompletionSchema, PrototypeSchema
 from tests.server.lsp.editor import at
 

@@ -1,16 +1,26 @@
-"""The FastAPI application: routes, middleware, error handlers and background tasks."""
+"""The FastAPI application: routes, web page, middleware, error handlers and background tasks.
+
+The page and the list of routes load nothing from other origins.
+"""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
 
 from redraft import __version__
-from redraft.server.http import errors, static
+from redraft.server.http import errors
 from redraft.server.http.body_limit import BodyLimit
 from redraft.server.http.connections import ConnectionConfig
 from redraft.server.http.metrics import CountRequests, Metrics
@@ -18,18 +28,28 @@ from redraft.server.http.middleware import Authentication, SecurityConfig, Secur
 from redraft.server.http.model_pool import Loader, ModelPool, ModelPoolConfig
 from redraft.server.http.routes import health_routes, model_routes
 
+PAGE = Path(__file__).parent / "page"
+CONTENT_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+"""Served file types. Explicit, since the system's table of types may differ."""
+
+_RANGES = frozenset({b"range", b"if-range"})
+
 Background = Callable[[ModelPool], Awaitable[None]]
 """A task that runs as long as the server, such as watching files."""
 
 
 @dataclass(frozen=True)
 class AppConfig:
-    """Configuration of the model pool, security and connections; `page` holds the static files."""
+    """Configuration of the model pool, security and connections."""
 
     pool: ModelPoolConfig = field(default_factory=ModelPoolConfig)
     security: SecurityConfig = field(default_factory=SecurityConfig)
     connections: ConnectionConfig = field(default_factory=ConnectionConfig)
-    page: Path = static.PAGE
 
 
 def create_app(
@@ -62,9 +82,15 @@ def create_app(
         docs_url=None,  # FastAPI's pages load scripts from another origin
         redoc_url=None,
     )
-    app.include_router(health_routes(metrics))
-    app.include_router(model_routes())
-    _add_page(app, config.page)
+    app.state.metrics = metrics
+    app.include_router(health_routes)
+    app.include_router(model_routes)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return _routes_page(app.openapi())
+
+    app.router.routes.extend(_page_routes(PAGE))
     errors.install(app)
     # the last middleware added runs first
     app.add_middleware(BodyLimit, config=config.security)
@@ -74,20 +100,55 @@ def create_app(
     return app
 
 
-def _add_page(app: FastAPI, folder: Path) -> None:
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return static.routes_page(app.openapi())
-
-    routes = static.page_routes(folder)
-    if not routes:
-        app.add_api_route("/", static.plain_page, include_in_schema=False)
-    app.router.routes.extend(routes)
-
-
 async def _run(background: Background, pool: ModelPool) -> None:
     """Run a background task until the server stops; if it fails, log the error."""
     try:
         await background(pool)
     except Exception as error:
         errors.log_error(error)
+
+
+def _page_routes(folder: Path) -> list[Route]:
+    """Return a route per file of the page, and `/` for its index.
+
+    Not a mount, since that would handle every path that is requested with a wrong method.
+    """
+    files = StaticFiles(directory=folder)
+    names = sorted(path.name for path in folder.iterdir() if path.suffix in CONTENT_TYPES)
+    paths = {"/": "index.html", **{f"/{name}": name for name in names}}
+    return [Route(path, _file(files, name)) for path, name in paths.items()]
+
+
+def _file(files: StaticFiles, name: str) -> Callable[[Request], Awaitable[Response]]:
+    async def read(request: Request) -> Response:
+        # ignore Range: the files are small, and Starlette's errors for it are plain text
+        headers = [header for header in request.scope["headers"] if header[0] not in _RANGES]
+        request.scope["headers"] = headers
+        response = await files.get_response(name, request.scope)
+        if response.status_code == HTTPStatus.OK:  # 304 has no content
+            response.headers["Content-Type"] = CONTENT_TYPES[Path(name).suffix]
+        response.headers["Cache-Control"] = "no-cache"  # revalidate; unchanged files are 304
+        response.headers["Accept-Ranges"] = "none"
+        return response
+
+    return read
+
+
+def _routes_page(contract: dict[str, Any]) -> HTMLResponse:
+    """Return a page with the routes of an OpenAPI document and their summaries."""
+    rows = "\n".join(
+        f"<dt><code>{method.upper()} {escape(path)}</code></dt>\n"
+        f"<dd>{escape(operation.get('summary', ''))}</dd>"
+        for path, operations in contract["paths"].items()
+        for method, operation in operations.items()
+    )
+    return HTMLResponse(f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Redraft</title>
+<h1>Routes</h1>
+<p>Request and response schemas: <a href="/openapi.json">/openapi.json</a>.</p>
+<dl>
+{rows}
+</dl>
+</html>""")

@@ -15,30 +15,21 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from redraft.editing.cancellation import NoLongerWantedError, cancelled_when
+from redraft.errors import RedraftError
+
+MAX_QUEUE = 256
+MAX_BATCH = 32
+"""Maximum size of a batch."""
+
+CALL_SECONDS = 1.0
+"""A batch that would take longer is smaller, so that other lanes get their turn."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class QueueFullError(Exception):
-    """The queue of the worker is full."""
-
-
-class ClosedError(Exception):
-    """The worker is closed and takes no more tasks."""
-
-
-@dataclass(frozen=True)
-class WorkerConfig:
-    """Limits of the queue and of a batch.
-
-    A batch has at most size `max_batch`, and less if it would take longer than about
-    `call_seconds`, so that other lanes get their turn.
-    """
-
-    max_queue: int = 256
-    max_batch: int = 32
-    call_seconds: float = 1.0
+class OverloadedError(RedraftError):
+    """The worker takes no task now: its queue is full, or it is closed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +46,17 @@ class BatchTask(Generic[Item, Result]):
     key: Hashable | None = None
     size: int = 1
     future: "Future[Result]" = field(default_factory=Future)
-    _abandoned: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def is_abandoned(self) -> bool:
-        """True if nobody waits for the result."""
-        return self._abandoned.is_set()
+    abandoned: threading.Event = field(default_factory=threading.Event)
 
     def abandon(self) -> None:
         """Drop the task if it is queued, stop it if it is running."""
-        self._abandoned.set()
+        self.abandoned.set()
         self.future.cancel()
+
+
+def single_task(work: Callable[[], Result], *, lane: str = "") -> BatchTask[None, Result]:
+    """Return the task of one call, which runs unbatched."""
+    return BatchTask(lambda _: [work()], None, lane)
 
 
 @dataclass(eq=False)
@@ -76,11 +67,12 @@ class _Lane:
     used: float = 0.0
     unit_seconds: float = 0.0  # moving average of CPU time for a task of size 1
 
-    def max_batch(self, config: WorkerConfig) -> int:
-        """Return the size of a batch that takes about `config.call_seconds`, at least 1."""
-        if self.unit_seconds * config.max_batch <= config.call_seconds:
-            return config.max_batch
-        return max(1, int(config.call_seconds / self.unit_seconds))
+    @property
+    def max_batch(self) -> int:
+        """Return the size of a batch that takes about `CALL_SECONDS`, at least 1."""
+        if self.unit_seconds * MAX_BATCH <= CALL_SECONDS:
+            return MAX_BATCH
+        return max(1, int(CALL_SECONDS / self.unit_seconds))
 
     def record(self, size: int, seconds: float) -> None:
         """Update the moving average with a batch of this size and CPU time."""
@@ -103,17 +95,18 @@ class _Lane:
 
 
 class BatchWorker:
-    """A thread with its queues of tasks."""
+    """A thread with its queues of tasks; `name` is the subject of its errors."""
 
     def __init__(
         self,
         name: str,
-        config: WorkerConfig | None = None,
         *,
+        max_queue: int = MAX_QUEUE,
         clock: Callable[[], float] = time.perf_counter,
         cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._config = config or WorkerConfig()
+        self._name = name
+        self._max_queue = max_queue
         self._clock = clock
         self._cpu_clock = cpu_clock
         self._lanes: dict[str, _Lane] = {}
@@ -127,11 +120,11 @@ class BatchWorker:
         """Queue a task and return its future; cancelling it before it starts drops the task."""
         with self._changed:
             if self._is_closed:
-                raise ClosedError
-            if self._count() >= self._config.max_queue:
+                raise OverloadedError(f"{self._name} is shutting down")
+            if self._count() >= self._max_queue:
                 self._drop_cancelled()
-                if self._count() >= self._config.max_queue:
-                    raise QueueFullError
+            if (waiting := self._count()) >= self._max_queue:
+                raise OverloadedError(f"{self._name} has {waiting} requests waiting; retry soon")
             lane = self._lanes.setdefault(task.lane, _Lane())
             if not lane.tasks:  # an idle lane earns no credit
                 lane.used = max(lane.used, self._served_at)
@@ -139,14 +132,10 @@ class BatchWorker:
             self._changed.notify()
         return task.future
 
-    def call(self, function: Callable[[], Result], *, lane: str = "") -> "Future[Result]":
-        """Queue one call, run unbatched, and return its future."""
-        return self.submit(BatchTask(lambda _: [function()], None, lane))
-
     def max_batch(self, lane: str) -> int:
         """Return the current maximum size of a batch of this lane."""
         with self._changed:
-            return self._lanes.setdefault(lane, _Lane()).max_batch(self._config)
+            return self._lanes.setdefault(lane, _Lane()).max_batch
 
     def close(self, *, wait_seconds: float = 10.0) -> None:
         """Refuse new tasks, finish the queued ones and stop the thread."""
@@ -167,9 +156,10 @@ class BatchWorker:
             lane, tasks = taken
             started, cpu_started = self._clock(), self._cpu_clock()
             running = [task for task in tasks if task.future.set_running_or_notify_cancel()]
-            self._run(running)
+            if running:
+                self._run(running)
             lane.used += self._clock() - started
-            if running and not any(task.is_abandoned for task in running):
+            if running and not any(task.abandoned.is_set() for task in running):
                 size = sum(task.size for task in running)
                 lane.record(size, self._cpu_clock() - cpu_started)
             del taken, tasks, running  # release the inputs while the thread is idle
@@ -182,20 +172,19 @@ class BatchWorker:
                 if waiting:
                     lane = min(waiting, key=lambda lane: lane.used)
                     self._served_at = lane.used
-                    return lane, lane.take(lane.max_batch(self._config))
+                    return lane, lane.take(lane.max_batch)
                 if self._is_closed:
                     return None
                 self._changed.wait()
 
     def _run(self, tasks: Sequence[BatchTask[Any, Any]]) -> None:
-        if not tasks:
-            return
         try:
-            with cancelled_when(lambda: all(task.is_abandoned for task in tasks)):
+            with cancelled_when(lambda: all(task.abandoned.is_set() for task in tasks)):
                 results = tasks[0].run([task.item for task in tasks])
             finished = list(zip(tasks, results, strict=True))
         except NoLongerWantedError:
-            finished = []
+            for task in tasks:  # a new error: the traceback of the first keeps tensors alive
+                task.future.set_exception(NoLongerWantedError())
         except BaseException as error:
             if len(tasks) == 1:
                 # the frames hold tensors and, through the task, this error: a reference cycle
@@ -204,9 +193,6 @@ class BatchWorker:
                 return
             for task in tasks:  # one bad task must not fail the others
                 self._run([task])
-            return
-        for task, result in finished:
-            task.future.set_result(result)
-        if not finished:
-            for task in tasks:  # a new error: the traceback of the first keeps tensors alive
-                task.future.set_exception(NoLongerWantedError())
+        else:
+            for task, result in finished:
+                task.future.set_result(result)

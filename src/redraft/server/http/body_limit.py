@@ -3,10 +3,12 @@
 import asyncio
 import re
 
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from redraft.server.http import errors
-from redraft.server.http.middleware import SecurityConfig
+from redraft.server.http.middleware import HttpMiddleware, SecurityConfig
 
 MAX_VALUES = 150_000
 """Values in a JSON body, since each costs time and memory to parse: somewhat above the largest
@@ -20,47 +22,32 @@ _CLOSE = {"Connection": "close"}
 """Without it the server would read the rest of a refused body."""
 
 
-class _RefusedError(Exception):
-    """A body that is refused, with the status and the message of the response."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class _ClientGoneError(Exception):
-    """The client disconnected before the body was complete."""
-
-
-class BodyLimit:
-    """ASGI middleware: limits bodies, and cancels requests whose client has disconnected."""
+class BodyLimit(HttpMiddleware):
+    """Limits bodies, and cancels requests whose client has disconnected."""
 
     def __init__(self, app: ASGIApp, config: SecurityConfig) -> None:
-        self._app = app
+        super().__init__(app)
         self._config = config
         self._total = 0  # bytes of all large bodies in flight
         self._counting = asyncio.Lock()  # several counting threads would slow the event loop
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its whole body, or refuse it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         parts: list[bytes] = []
         try:
             await asyncio.wait_for(self._read(receive, parts), self._config.read_seconds)
             body = b"".join(parts)
             if not await self._has_few_values(body):
-                raise _RefusedError(
+                raise HTTPException(
                     413, f"the body has more than {MAX_VALUES:,} values; send less at once"
                 )
-        except _RefusedError as error:
-            refusal = errors.error_response(error.status, str(error), headers=_CLOSE)
+        except HTTPException as error:
+            refusal = errors.error_response(error.status_code, error.detail, headers=_CLOSE)
             await refusal(scope, receive, send)
         except TimeoutError:
             refusal = errors.error_response(408, "the body did not arrive in time", headers=_CLOSE)
             await refusal(scope, receive, send)
-        except _ClientGoneError:
+        except ClientDisconnect:
             return
         else:
             await self._run(scope, receive, send, body=body)
@@ -73,14 +60,14 @@ class BodyLimit:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _ClientGoneError
+                raise ClientDisconnect
             part = message.get("body", b"")
             before, size = _counted(size), size + len(part)
             if size > limit:
-                raise _RefusedError(413, f"the body is larger than {limit:,} bytes; send less")
+                raise HTTPException(413, f"the body is larger than {limit:,} bytes; send less")
             added = _counted(size) - before
             if added and self._total + added > max_total:
-                raise _RefusedError(503, "too many large requests at once; retry soon")
+                raise HTTPException(503, "too many large requests at once; retry soon")
             self._total += added
             parts.append(part)
             if not message.get("more_body", False):
@@ -103,15 +90,13 @@ class BodyLimit:
             never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
             return await never  # `_disconnected` watches for the end of the connection
 
-        running = asyncio.ensure_future(self._app(scope, replay, send))
+        running = asyncio.ensure_future(self.app(scope, replay, send))
         disconnected = asyncio.ensure_future(_disconnected(receive))
         try:
             await asyncio.wait({running, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             disconnected.cancel()
-            was_cancelled = not running.done()
-            if was_cancelled:
-                running.cancel()
+            was_cancelled = running.cancel()
         try:
             await running
         except asyncio.CancelledError:

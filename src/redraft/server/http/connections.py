@@ -130,8 +130,7 @@ class GuardedProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 (overrides Uvicorn's)
         """Refuse a malformed request; called inside the exception handler."""
-        error = sys.exc_info()[1]
-        self._refuse(getattr(error, "error_status_hint", 400))
+        self._refuse(getattr(sys.exc_info()[1], "error_status_hint", 400))
 
     def _refuse(self, status: int) -> None:
         """Send an error response, unless another response has started, and disconnect."""
@@ -191,7 +190,6 @@ async def accept_connections(
     Unlike this, asyncio's servers busy-loop when no file descriptor is left.
     """
     loop = asyncio.get_running_loop()
-    listener.listen(BACKLOG)
     listener.setblocking(False)
     while True:
         while len(state.connections) >= limit:
@@ -199,11 +197,10 @@ async def accept_connections(
         try:
             connection, _ = await loop.sock_accept(listener)
         except OSError as error:
-            has_room = False
-            if error.errno in _OUT_OF_RESOURCES:
+            is_full = error.errno in _OUT_OF_RESOURCES
+            if is_full:
                 log.warning("no more connections can be opened: %s", error.strerror)
-                has_room = _evict(state)
-            await asyncio.sleep(0 if has_room else RETRY_SECONDS)
+            await asyncio.sleep(0 if is_full and _evict(state) else RETRY_SECONDS)
             continue
         try:
             await loop.connect_accepted_socket(connect, connection)

@@ -15,12 +15,8 @@ from starlette.exceptions import HTTPException
 
 from redraft.errors import LockedError, NoAnswerError, PairsError, RedraftError, StoreError
 from redraft.server import schema
-from redraft.server.http.model_pool import (
-    NotReadyError,
-    OverloadedError,
-    TimeLimitError,
-    UnknownModelError,
-)
+from redraft.server.http.batching import OverloadedError
+from redraft.server.http.model_pool import NotReadyError, TimeLimitError, UnknownModelError
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +26,15 @@ STATUSES: dict[type[RedraftError], int] = {
     NotReadyError: 503,
     OverloadedError: 503,
     TimeLimitError: 504,
+    PairsError: 409,
 }
-"""Status codes of errors without a field. An error with a field is 422, other `PairsError` 409."""
+"""Status codes of errors without a field; an error with a field is 422."""
 
-RETRY_SECONDS = 1
+_LOGGED_ONLY: dict[type[RedraftError], str] = {
+    LockedError: "another program is changing this model; retry soon",
+    StoreError: "the store of the examples cannot be reached; retry soon",
+}
+"""Messages that hide errors which name a folder, a process or the address of the store."""
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 _SUBJECT = re.compile(r"^(Value error, |\w+ (?=should ))")
@@ -54,8 +55,8 @@ def error_response(
 ) -> JSONResponse:
     """Return a JSON response with this status, message and `field`."""
     body = schema.ErrorResponse(error=schema.ErrorDetail(message=message, field=field))
-    content = body.model_dump(mode="json")
-    return JSONResponse(content, status, {**_retry(status), **(headers or {})})
+    retry = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return JSONResponse(body.model_dump(mode="json"), status, {**retry, **(headers or {})})
 
 
 def internal_error(error: BaseException) -> JSONResponse:
@@ -84,10 +85,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RedraftError, _redraft_error)
 
 
-def _retry(status: int) -> dict[str, str]:
-    return {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-
-
 async def _validation_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     if error.errors()[0]["type"] == "json_invalid":
@@ -113,18 +110,14 @@ async def _redraft_error(_: Request, error: Exception) -> JSONResponse:
     field = getattr(error, "field", None)
     if field is not None:
         return error_response(422, f"{field}: {error}", field=field)
-    if isinstance(error, LockedError):
-        log.error("%s", error)  # names a folder and a process: not for clients
-        return error_response(503, "another program is changing this model; retry soon")
-    if isinstance(error, StoreError):
-        log.error("%s", error)  # names the address of the store: not for clients
-        return error_response(503, "the store of the examples cannot be reached; retry soon")
+    for error_type, message in _LOGGED_ONLY.items():
+        if isinstance(error, error_type):
+            log.error("%s", error)
+            return error_response(503, message)
     for error_type, status in STATUSES.items():
         if isinstance(error, error_type):
             return error_response(status, str(error))
-    return (
-        error_response(409, str(error)) if isinstance(error, PairsError) else internal_error(error)
-    )
+    return internal_error(error)
 
 
 def describe(errors: Sequence[Any], body: object) -> tuple[str | None, str]:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Gauge,
@@ -13,7 +12,8 @@ from prometheus_client import (
 )
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
+from redraft.server.http.middleware import HttpMiddleware
+
 CLIENT_GONE = 499
 """The status of a request whose client disconnected before the response."""
 
@@ -26,32 +26,29 @@ class Metrics:
     """The metrics of one server."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self._registry = registry = CollectorRegistry()
         self.requests = Counter(
-            "redraft_requests",
-            "Requests answered.",
-            ["route", "status"],
-            registry=self._registry,
+            "redraft_requests", "Requests answered.", ["route", "status"], registry=registry
         )
         self.seconds = Histogram(
             "redraft_request_seconds",
             "Time from the request to the end of the response.",
             ["route"],
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=registry,
         )
         self.in_flight = Gauge(
-            "redraft_requests_in_flight", "Requests not yet answered.", registry=self._registry
+            "redraft_requests_in_flight", "Requests not yet answered.", registry=registry
         )
         self.batch_sizes = Histogram(
             "redraft_batch_size",
             "Inputs per batch of predictions.",
             ["model"],
             buckets=_SIZES,
-            registry=self._registry,
+            registry=registry,
         )
         self.examples = Gauge(
-            "redraft_examples", "Examples of a model.", ["model"], registry=self._registry
+            "redraft_examples", "Examples of a model.", ["model"], registry=registry
         )
 
     def observe_batch(self, model: str, size: int) -> None:
@@ -65,18 +62,15 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class CountRequests:
-    """ASGI middleware: counts every request by its route, without the values of parameters."""
+class CountRequests(HttpMiddleware):
+    """Counts every request by its route, without the values of parameters."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
+        super().__init__(app)
         self._metrics = metrics
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         started, status = time.perf_counter(), CLIENT_GONE
 
         async def record_status(message: Message) -> None:
@@ -87,7 +81,7 @@ class CountRequests:
 
         self._metrics.in_flight.inc()
         try:
-            await self._app(scope, receive, record_status)
+            await self.app(scope, receive, record_status)
         finally:
             self._metrics.in_flight.dec()
             route = _route(scope)

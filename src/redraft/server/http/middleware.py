@@ -3,6 +3,7 @@
 import hmac
 import ipaddress
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -33,7 +34,7 @@ HEADERS = {
 }
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
-PROTECTED = ("/v1", "/metrics")
+PROTECTED = ("/v1/", "/metrics/")
 """Path prefixes that need the token; health checks reveal only the names of the models."""
 
 
@@ -64,17 +65,26 @@ def names_of(host: str) -> frozenset[str] | None:
     return LOOPBACK_NAMES | {host.lower()} if is_loopback(host) else None
 
 
-class SecurityHeaders:
-    """ASGI middleware: adds security headers, and responds with 500 to unexpected errors."""
+class HttpMiddleware(ABC):
+    """Base class of ASGI middleware: `handle` gets the requests, `app` everything else."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to `handle`."""
+        await (self.handle if scope["type"] == "http" else self.app)(scope, receive, send)
+
+    @abstractmethod
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Respond to a request, or pass it on to `app`."""
+
+
+class SecurityHeaders(HttpMiddleware):
+    """Adds security headers, and responds with 500 to unexpected errors."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         has_started = False
 
         async def send_with_headers(message: Message) -> None:
@@ -87,28 +97,24 @@ class SecurityHeaders:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_headers)
+            await self.app(scope, receive, send_with_headers)
         except Exception as error:
             response = errors.internal_error(error)
             if not has_started:
                 await response(scope, receive, send_with_headers)
 
 
-class Authentication:
-    """ASGI middleware: refuses foreign Host names and wrong or missing tokens."""
+class Authentication(HttpMiddleware):
+    """Refuses foreign Host names and wrong or missing tokens."""
 
     def __init__(self, app: ASGIApp, config: SecurityConfig) -> None:
-        self._app = app
+        super().__init__(app)
         self._config = config
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            if refusal := self._refusal(scope, headers):
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        respond = self._refusal(scope, Headers(scope=scope)) or self.app
+        await respond(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> ASGIApp | None:
         # against DNS rebinding: a site that resolves to this machine sends its own name
@@ -117,10 +123,12 @@ class Authentication:
             return errors.error_response(
                 403, "this server accepts requests to localhost only; use http://127.0.0.1"
             )
-        if _is_protected(scope["path"]) and not self._is_authorised(headers):
-            advice = "send the header Authorization: Bearer TOKEN"
+        path = f"{scope['path']}/"
+        if path.startswith(PROTECTED) and not self._is_authorised(headers):
             return errors.error_response(
-                401, f"a token is needed; {advice}", headers={"WWW-Authenticate": "Bearer"}
+                401,
+                "a token is needed; send the header Authorization: Bearer TOKEN",
+                headers={"WWW-Authenticate": "Bearer"},
             )
         return None
 
@@ -131,10 +139,6 @@ class Authentication:
         given = token.strip().encode("latin-1", errors="replace")
         is_right = hmac.compare_digest(given, self._config.token.encode())
         return is_right and scheme.lower() == "bearer"
-
-
-def _is_protected(path: str) -> bool:
-    return any(path == prefix or path.startswith(f"{prefix}/") for prefix in PROTECTED)
 
 
 def _host_name(host: str) -> str:

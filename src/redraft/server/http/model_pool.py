@@ -9,23 +9,18 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redraft.errors import RedraftError
 from redraft.server import schema
-from redraft.server.http.batching import (
-    BatchTask,
-    BatchWorker,
-    ClosedError,
-    QueueFullError,
-    WorkerConfig,
-)
+from redraft.server.http.batching import MAX_QUEUE, BatchTask, BatchWorker, single_task
 
 if TYPE_CHECKING:
     from redraft.server.served_model import ServedModel
 
 Loader = Callable[[], "ServedModel"]
+Ranked = list[list[schema.CandidateSchema]]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -43,46 +38,24 @@ class NotReadyError(RedraftError):
     """The model is not loaded."""
 
 
-class OverloadedError(RedraftError):
-    """The model's queue is full."""
-
-
 class TimeLimitError(RedraftError):
     """The request exceeded the time limit."""
 
 
 @dataclass(frozen=True)
 class ModelPoolConfig:
-    """Configuration of a pool: seconds per request, batching of predictions, and queue limits."""
+    """Configuration of a pool: seconds per request, batching of predictions, and queue length."""
 
     time_limit: float = 30.0
     is_batching: bool = True
-    worker: WorkerConfig = field(default_factory=WorkerConfig)
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    """A slice of the inputs of a prediction request."""
-
-    request: schema.PredictRequest
-    start: int
-    end: int
-
-    @property
-    def inputs(self) -> list[schema.InputValue]:
-        return self.request.inputs[self.start : self.end]
+    max_queue: int = MAX_QUEUE
 
 
 class PooledModel:
     """A model with two threads: one answers requests, the other changes the examples."""
 
     def __init__(
-        self,
-        name: str,
-        load: Loader,
-        config: ModelPoolConfig,
-        *,
-        on_batch: Callable[[int], None] = lambda size: None,  # noqa: ARG005
+        self, name: str, load: Loader, config: ModelPoolConfig, *, on_batch: Callable[[int], None]
     ) -> None:
         self.name = name
         self.failure: str | None = None
@@ -90,9 +63,9 @@ class PooledModel:
         self._config = config
         self._served: ServedModel | None = None
         self._on_batch = on_batch
-        self._answers = BatchWorker(f"{name}: answers", config.worker)
-        self._changes = BatchWorker(f"{name}: changes", config.worker)
-        self.loading = self._answers.call(self._open)
+        self._answers = BatchWorker(f"model {name}", max_queue=config.max_queue)
+        self._changes = BatchWorker(f"model {name}", max_queue=config.max_queue)
+        self.loading = self._answers.submit(single_task(self._open))
 
     def _open(self) -> None:
         try:
@@ -117,7 +90,7 @@ class PooledModel:
             raise NotReadyError(f"model {self.name} {reason}")
         return self._served
 
-    async def predict(self, request: schema.PredictRequest) -> list[list[schema.CandidateSchema]]:
+    async def predict(self, request: schema.PredictRequest) -> Ranked:
         """Return the candidates for each input of the request, best first.
 
         The request is split into chunks of a few inputs, and a chunk is batched with waiting
@@ -125,54 +98,48 @@ class PooledModel:
         running chunk is stopped and the remaining ones are dropped.
         """
         served = self.served
-        async with self._time_limit():
-            results: list[list[schema.CandidateSchema]] = []
-            while len(results) < len(request.inputs):
-                max_batch = self._answers.max_batch(_PREDICT)
-                end = len(results) + max(1, max_batch // request.k)
-                chunk = _Chunk(request, len(results), end)
-                results += await self._predict_chunk(served, chunk)
-            return results
+        served.check_inputs(request.inputs)  # report an invalid input before any is predicted
 
-    async def _predict_chunk(
-        self, served: "ServedModel", chunk: "_Chunk"
-    ) -> list[list[schema.CandidateSchema]]:
-        def predict(chunks: Sequence[_Chunk]) -> list[list[list[schema.CandidateSchema]]]:
-            for chunk in chunks:
-                if chunk.start == 0:  # report an invalid input before any is predicted
-                    served.check_inputs(chunk.request.inputs)
+        def predict(chunks: Sequence[schema.PredictRequest]) -> list[Ranked]:
             inputs = [x for chunk in chunks for x in chunk.inputs]
             self._on_batch(len(inputs))
-            batch = chunks[0].request.model_copy(update={"inputs": inputs})
-            results = iter(served.predict(batch))
+            results = iter(served.predict(request.model_copy(update={"inputs": inputs})))
             return [[next(results) for _ in chunk.inputs] for chunk in chunks]
 
-        key = _key(chunk.request) if self._config.is_batching else None
-        size = len(chunk.inputs) * chunk.request.k
-        return await self._submit(self._answers, BatchTask(predict, chunk, _PREDICT, key, size))
+        key = _key(request) if self._config.is_batching else None
+        results: Ranked = []
+        async with self._time_limit():
+            while remaining := request.inputs[len(results) :]:
+                inputs = remaining[: max(1, self._answers.max_batch(_PREDICT) // request.k)]
+                chunk = request.model_copy(update={"inputs": inputs})
+                task = BatchTask(predict, chunk, _PREDICT, key, len(inputs) * request.k)
+                ranked: Ranked = await self._submit(self._answers, task)
+                results += ranked
+        return results
 
     async def run(self, work: "Callable[[ServedModel], Result]", *, lane: str = "other") -> Result:
         """Return the result of `work`, run unbatched; lanes share the thread's time equally."""
-        served = self.served
-        task: BatchTask[None, Result] = BatchTask(lambda _: [work(served)], None, lane)
         async with self._time_limit():
-            return await self._submit(self._answers, task)
+            return await self._submit(self._answers, self._task(work, lane=lane))
 
     async def run_in_background(self, work: "Callable[[ServedModel], Result]") -> Result:
         """Return the result of a change or another long operation, without blocking requests.
 
         If the time limit passes after the work has started, it is finished nevertheless.
         """
-        served = self.served
-        task: BatchTask[None, Result] = BatchTask(lambda _: [work(served)], None)
+        task = self._task(work)
         async with self._time_limit(task):
             return await self._submit(self._changes, task)
 
     async def update(self, work: "Callable[[ServedModel], Result]") -> Result:
         """Return the result of a change for which no client waits, without a time limit."""
+        return await self._submit(self._changes, self._task(work))
+
+    def _task(
+        self, work: "Callable[[ServedModel], Result]", *, lane: str = ""
+    ) -> BatchTask[None, Result]:
         served = self.served
-        task: BatchTask[None, Result] = BatchTask(lambda _: [work(served)], None)
-        return await self._submit(self._changes, task)
+        return single_task(lambda: work(served), lane=lane)
 
     async def loaded(self) -> None:
         """Wait until the model is loaded or has failed to load."""
@@ -204,15 +171,7 @@ class PooledModel:
 
         A request is stopped even if it is running; a change is not.
         """
-        try:
-            future = worker.submit(task)
-        except QueueFullError as error:
-            raise OverloadedError(
-                f"model {self.name} has {self._config.worker.max_queue} requests waiting; "
-                "retry soon"
-            ) from error
-        except ClosedError as error:
-            raise NotReadyError(f"model {self.name} is shutting down") from error
+        future = worker.submit(task)
         try:
             return await asyncio.wrap_future(future)  # passes a cancellation on to the task
         except asyncio.CancelledError:
@@ -227,11 +186,10 @@ class ModelPool:
     def __init__(
         self,
         loaders: Mapping[str, Loader],
-        config: ModelPoolConfig | None = None,
+        config: ModelPoolConfig,
         *,
-        on_batch: Callable[[str, int], None] = lambda name, size: None,  # noqa: ARG005
+        on_batch: Callable[[str, int], None],
     ) -> None:
-        config = config or ModelPoolConfig()
         self.models = {
             name: PooledModel(name, load, config, on_batch=functools.partial(on_batch, name))
             for name, load in loaders.items()

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from redraft.server import schema
-from redraft.server.field_error import FieldError
+from redraft.server.schema import FieldError
 from redraft.text.tokenizer import Tokenizer, spell
 
 MAX_TOKENS = 100_000
@@ -123,34 +123,26 @@ def to_predict_request(request: CompletionsRequest, fields: list[str]) -> schema
 
 def from_completion(completion: schema.CompletionSchema) -> Generation:
     """Convert a completion at a cursor."""
-    provenance = _provenance(completion.prototype, completion.probability)
-    return Generation(completion.text, provenance)
+    return Generation(completion.text, _provenance(completion.prototype, completion.probability))
 
 
 def from_candidate(candidate: schema.CandidateSchema) -> Generation:
     """Convert a predicted output."""
     probability = None if candidate.log_prob is None else round(math.exp(candidate.log_prob), 6)
-    provenance = _provenance(candidate.prototype, probability, candidate.confidence)
-    marks = {"invented": candidate.invented, "unfamiliar": candidate.unfamiliar}
-    return Generation(candidate.output, provenance.model_copy(update=marks))
+    marks = candidate.model_dump(include={"confidence", "invented", "unfamiliar"})
+    return Generation(candidate.output, _provenance(candidate.prototype, probability, **marks))
 
 
 def respond(
     request: CompletionsRequest, model: str, generations: list[Generation]
 ) -> CompletionsResponse:
     """Return the response of `model`; without generations its one choice is an empty text."""
-    nothing = Generation("", _provenance(None, None))
+    nothing = Generation("", _provenance())
     choices = []
     for index, generation in enumerate(generations or [nothing]):
         tokens, reason = truncate(generation.text, request)
-        choices.append(
-            Choice(
-                text="".join(tokens),
-                index=index,
-                finish_reason=reason,
-                redraft=generation.provenance,
-            )
-        )
+        text, provenance = "".join(tokens), generation.provenance
+        choices.append(Choice(text=text, index=index, finish_reason=reason, redraft=provenance))
     return CompletionsResponse(
         id=f"cmpl-{secrets.token_hex(12)}", created=int(time.time()), model=model, choices=choices
     )
@@ -185,13 +177,7 @@ def _event(response: CompletionsResponse, choice: Choice) -> str:
 
 
 def _provenance(
-    prototype: schema.PrototypeSchema | None,
-    probability: float | None,
-    confidence: float | None = None,
+    prototype: schema.PrototypeSchema | None = None, probability: float | None = None, **marks: Any
 ) -> Provenance:
-    return Provenance(
-        prototype=prototype,
-        distance=prototype.distance if prototype else None,
-        probability=probability,
-        confidence=confidence,
-    )
+    distance = prototype.distance if prototype else None
+    return Provenance(prototype=prototype, distance=distance, probability=probability, **marks)

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from redraft.server import schema
 from redraft.server.http import openai
-from redraft.server.http.metrics import CONTENT_TYPE, Metrics
+from redraft.server.http.metrics import Metrics
 from redraft.server.http.model_pool import ModelPool, NotReadyError, PooledModel
 from redraft.server.http.openai import CompletionsRequest, CompletionsResponse
 from redraft.types import Example, as_input
@@ -49,64 +50,48 @@ def _get_pool(request: Request) -> ModelPool:
 async def _expect_json(request: Request) -> None:
     """Refuse other content types: a form on another site can post plain text, but not JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if request.method == "POST" and kind != "application/json":
         raise HTTPException(415)
 
 
 Pool = Annotated[ModelPool, Depends(_get_pool)]
-JSON_BODY = [Depends(_expect_json)]
+health_routes = APIRouter(
+    tags=["health"], responses=_error_responses(400, 401, 404, 409, 415, 422, 504)
+)
+model_routes = APIRouter(
+    prefix="/v1",
+    tags=["models"],
+    responses=_error_responses(),
+    dependencies=[Depends(_expect_json)],
+)
 
 
-def health_routes(metrics: Metrics) -> APIRouter:
-    """Return the routes for health checks and metrics."""
-    responses = _error_responses(400, 401, 404, 409, 415, 422, 504)
-    router = APIRouter(tags=["health"], responses=responses)
-
-    @router.get("/healthz", summary="Liveness: the server is up")
-    async def healthz() -> schema.HealthResponse:
-        return schema.HealthResponse()
-
-    @router.get("/readyz", summary="Readiness: every model that can be loaded is loaded")
-    async def readyz(pool: Pool) -> schema.HealthResponse:
-        loadable = [model for model in pool.models.values() if not model.failure]
-        for model in loadable or pool.models.values():
-            _ = model.served  # raises NotReadyError while the model is loading
-        return schema.HealthResponse(models=[model.name for model in loadable])
-
-    @router.get(
-        "/metrics",
-        summary="Metrics for Prometheus",
-        response_class=Response,
-        responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}},
-    )
-    async def read_metrics(pool: Pool) -> Response:
-        examples = {model.name: model.served.info().examples for model in pool.ready}
-        return Response(metrics.render(examples), media_type=CONTENT_TYPE)
-
-    return router
+@health_routes.get("/healthz", summary="Liveness: the server is up")
+async def healthz() -> schema.HealthResponse:
+    return schema.HealthResponse()
 
 
-def model_routes() -> APIRouter:
-    """Return the routes of the API under `/v1`."""
-    router = APIRouter(prefix="/v1", tags=["models"], responses=_error_responses())
-    router.get("/models", summary="List the models that are ready")(_models)
-    router.get("/models/{name}/map", summary="Get a model's examples in two dimensions")(_map)
-    router.get("/models/{name}/examples/{identity}", summary="Get one example")(_example)
-    router.post("/predict", summary="Predict outputs", dependencies=JSON_BODY)(_predict)
-    router.post("/retrieve", summary="Retrieve examples", dependencies=JSON_BODY)(_retrieve)
-    router.post("/complete", summary="Complete an output", dependencies=JSON_BODY)(_complete)
-    router.post("/examples", summary="Add examples", dependencies=JSON_BODY)(_add)
-    router.delete("/examples", summary="Remove examples")(_remove)
-    router.post(
-        "/completions",
-        summary="Complete a prompt (OpenAI-compatible)",
-        dependencies=JSON_BODY,
-        response_model=CompletionsResponse,
-        responses={200: {"content": _EVENTS}},
-    )(_completions)
-    return router
+@health_routes.get("/readyz", summary="Readiness: every model that can be loaded is loaded")
+async def readyz(pool: Pool) -> schema.HealthResponse:
+    loadable = [model for model in pool.models.values() if not model.failure]
+    for model in loadable or pool.models.values():
+        _ = model.served  # raises NotReadyError while the model is loading
+    return schema.HealthResponse(models=[model.name for model in loadable])
 
 
+@health_routes.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=Response,
+    responses={200: {"content": {CONTENT_TYPE_LATEST: {"schema": {"type": "string"}}}}},
+)
+async def read_metrics(request: Request, pool: Pool) -> Response:
+    examples = {model.name: model.served.info().examples for model in pool.ready}
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.render(examples), media_type=CONTENT_TYPE_LATEST)
+
+
+@model_routes.get("/models", summary="List the models that are ready")
 async def _models(pool: Pool) -> schema.ModelsResponse:
     if not pool.ready:
         raise NotReadyError("no model is loaded yet; retry soon")
@@ -115,22 +100,26 @@ async def _models(pool: Pool) -> schema.ModelsResponse:
     return schema.ModelsResponse(models=models, data=cards)
 
 
+@model_routes.get("/models/{name}/map", summary="Get a model's examples in two dimensions")
 async def _map(name: ModelName, pool: Pool) -> schema.MapResponse:
     return await pool.find(name).run_in_background(lambda served: served.map())
 
 
+@model_routes.get("/models/{name}/examples/{identity}", summary="Get one example")
 async def _example(name: ModelName, identity: ExampleId, pool: Pool) -> schema.ExampleSchema:
     return await pool.find(name).run(lambda served: served.example(identity))
 
 
+@model_routes.post("/predict", summary="Predict outputs")
 async def _predict(request: schema.PredictRequest, pool: Pool) -> schema.PredictResponse:
     model = pool.find(request.model)
-    threshold = await _threshold(model, request)  # a refusal comes before any prediction
-    results = await model.predict(request)
-    if threshold is None:
-        return schema.PredictResponse(model=model.name, results=results)
+    if request.min_confidence is None and request.precision is None:
+        return schema.PredictResponse(model=model.name, results=await model.predict(request))
     from redraft.predictor import is_below  # imports NumPy, which the model has loaded by now
 
+    # a refusal comes before any prediction
+    threshold = await model.run(lambda served: served.threshold(request))
+    results = await model.predict(request)
     confidences = [candidates[0].confidence if candidates else None for candidates in results]
     return schema.PredictResponse(
         model=model.name,
@@ -140,24 +129,21 @@ async def _predict(request: schema.PredictRequest, pool: Pool) -> schema.Predict
     )
 
 
-async def _threshold(model: PooledModel, request: schema.PredictRequest) -> float | None:
-    if request.min_confidence is None and request.precision is None:
-        return None
-    return await model.run(lambda served: served.threshold(request))
-
-
+@model_routes.post("/retrieve", summary="Retrieve examples")
 async def _retrieve(request: schema.RetrieveRequest, pool: Pool) -> schema.RetrieveResponse:
     model = pool.find(request.model)
     results = await model.run(lambda served: served.retrieve(request), lane="retrieve")
     return schema.RetrieveResponse(model=model.name, results=results)
 
 
+@model_routes.post("/complete", summary="Complete an output")
 async def _complete(request: schema.CompleteRequest, pool: Pool) -> schema.CompleteResponse:
     model = pool.find(request.model)
     completions = await model.run(lambda served: served.complete(request), lane="complete")
     return schema.CompleteResponse(model=model.name, completions=completions)
 
 
+@model_routes.post("/examples", summary="Add examples")
 async def _add(request: schema.AddRequest, pool: Pool) -> schema.ExamplesResponse:
     model = pool.find(request.model)
     examples = [Example(as_input(new.x), new.y, new.meta) for new in request.examples]
@@ -165,6 +151,7 @@ async def _add(request: schema.AddRequest, pool: Pool) -> schema.ExamplesRespons
     return _examples_response(model, changed)
 
 
+@model_routes.delete("/examples", summary="Remove examples")
 async def _remove(
     query: Annotated[schema.RemoveQuery, Query()], pool: Pool
 ) -> schema.ExamplesResponse:
@@ -173,6 +160,12 @@ async def _remove(
     return _examples_response(model, changed)
 
 
+@model_routes.post(
+    "/completions",
+    summary="Complete a prompt (OpenAI-compatible)",
+    response_model=CompletionsResponse,
+    responses={200: {"content": _EVENTS}},
+)
 async def _completions(request: CompletionsRequest, pool: Pool) -> Any:
     model = pool.find(request.model)
     info = model.served.info()

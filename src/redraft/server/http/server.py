@@ -1,15 +1,17 @@
 """The server process: binds the address, loads the models, and shuts down gracefully."""
 
 import asyncio
-import contextlib
 import errno
+import logging
 import re
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -18,11 +20,11 @@ from fastapi import FastAPI
 from redraft.errors import ConfigError, ModelError
 from redraft.server.http.app import AppConfig, Background, create_app
 from redraft.server.http.connections import (
+    BACKLOG,
     ConnectionConfig,
     GuardedProtocol,
     accept_connections,
 )
-from redraft.server.http.log_limit import limited_logs
 from redraft.server.http.middleware import is_loopback
 from redraft.server.http.model_pool import Loader, ModelPool
 
@@ -34,6 +36,12 @@ GRACE_SECONDS = 5
 
 MAX_HEAD_BYTES = 65_536
 """Bytes of a request's first line and headers: enough for the ids of the largest removal."""
+
+MAX_RECORDS = 5
+"""Log records per line of code and period, of loggers that clients can trigger."""
+
+LOG_PERIOD = 60.0
+"""Seconds."""
 
 _LIMITED_LOGS = ("uvicorn.error", "asyncio", "redraft.server.http.connections")
 """Loggers that a client without a token can trigger."""
@@ -94,36 +102,31 @@ def serve(
     `announce` is called with the URL as soon as the server accepts connections.
     """
     check_exposure(address.host, config.security.token)
-    has_models = True
 
     async def exit_without_models(pool: ModelPool) -> None:
-        nonlocal has_models
         await pool.loaded()
-        has_models = bool(pool.ready)
-        server.should_exit |= not has_models
+        server.should_exit |= not pool.ready
 
     app = create_app(loaders, config, background=[exit_without_models, *background])
-    server = _Server(_uvicorn_config(app, config), config.connections, announce)
-    with bind(address) as listener, _quiet_signals(), limited_logs(_LIMITED_LOGS):
-        server.url = url_of(address.host, listener.getsockname()[1])
+    server = _Server(_uvicorn_config(app, config), config.connections)
+    limit = LogLimit()
+    for name in _LIMITED_LOGS:
+        logging.getLogger(name).addFilter(limit)
+    with bind(address) as listener:
+        url = url_of(address.host, listener.getsockname()[1])
+        server.on_startup = lambda: announce(url)
         server.run(sockets=[listener])
-    if not has_models:
+    if all(model.failure for model in app.state.pool.models.values()):
         raise ModelError("no model could be loaded; see the errors above")
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn with limited connections; announces its URL on startup."""
+    """Uvicorn with limited connections; calls `on_startup` when it accepts them."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        connections: ConnectionConfig,
-        announce: Callable[[str], None],
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, connections: ConnectionConfig) -> None:
         super().__init__(config)
-        self.url = ""
+        self.on_startup: Callable[[], None] = lambda: None
         self._limits = connections
-        self._announce = announce
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -134,7 +137,7 @@ class _Server(uvicorn.Server):
                 listener, self._connect, state=self.server_state, limit=self._limits.max_open
             )
             self._accepting.append(asyncio.create_task(accepting))
-        self._announce(self.url)
+        self.on_startup()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting connections and finish the open requests."""
@@ -142,6 +145,11 @@ class _Server(uvicorn.Server):
             accepting.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
         await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Shut down gracefully; Uvicorn's own handler would raise the signal again afterwards."""
+        self.force_exit |= self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
     def _connect(self) -> GuardedProtocol:
         return GuardedProtocol(
@@ -168,49 +176,48 @@ def _uvicorn_config(app: FastAPI, config: AppConfig) -> uvicorn.Config:
     )
 
 
-@contextlib.contextmanager
-def _quiet_signals() -> Iterator[None]:
-    """Ignore the signals that Uvicorn raises again after a graceful shutdown."""
-    signals = (signal.SIGTERM, signal.SIGINT)
-    handlers = {number: signal.signal(number, _ignore) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+class LogLimit(logging.Filter):
+    """Passes at most `MAX_RECORDS` records per line of code and period."""
 
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._lines: dict[tuple[str, int], tuple[float, int]] = {}
 
-def _ignore(*_: object) -> None:
-    pass
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return True if the record is logged; the last one says that more are suppressed."""
+        line, now = (record.pathname, record.lineno), self._clock()
+        started, count = self._lines.get(line, (now, 0))
+        if now - started >= LOG_PERIOD:
+            started, count = now, 0
+        count += 1
+        self._lines[line] = started, count
+        if count == MAX_RECORDS:
+            record.msg = f"{record.getMessage()} (further messages suppressed for a minute)"
+            record.args = ()
+        return count <= MAX_RECORDS
 
 
 def bind(address: BindAddress) -> socket.socket:
-    """Return a socket bound to the address; raises `ConfigError` if that is not possible."""
+    """Return a socket that listens at the address; raises `ConfigError` if it cannot."""
     host, port = address.host, address.port
     try:
-        family, kind, protocol, _, socket_address = socket.getaddrinfo(
+        family, *_, resolved = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        bound = socket.socket(family, kind, protocol)
+        is_ipv6 = family == socket.AF_INET6
+        return socket.create_server(
+            resolved, family=family, backlog=BACKLOG, dualstack_ipv6=is_ipv6
+        )
     except OSError as error:
-        raise ConfigError(f"--host {host}: not an address of this machine") from error
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(socket_address)
-    except OSError as error:
-        bound.close()
-        raise ConfigError(_bind_error(address, error)) from error
-    return bound
+        reasons = {
+            errno.EADDRINUSE: f"--port {port}: in use; choose another, or 0 for any free port",
+            errno.EACCES: f"--port {port}: not allowed; choose 1024 or higher",
+        }
+        unknown = f"--host {host}: not an address of this machine"
+        raise ConfigError(reasons.get(error.errno or 0, unknown)) from error
 
 
 def url_of(host: str, port: int) -> str:
     """Return the URL of a host and port."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _bind_error(address: BindAddress, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"--port {address.port}: in use; choose another, or 0 for any free port"
-    if error.errno == errno.EACCES:
-        return f"--port {address.port}: not allowed; choose 1024 or higher"
-    return f"--host {address.host}: not an address of this machine"

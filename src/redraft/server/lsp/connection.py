@@ -5,13 +5,20 @@ The event loop is never closed: that would wait for threads, and the caller ends
 
 import asyncio
 import contextlib
+import logging
+import os
 import re
+import sys
 import threading
 from collections.abc import Coroutine
-from typing import Any, BinaryIO
+from typing import Any
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
-from pygls.lsp.server import LanguageServer
+
+from redraft.errors import ConfigError
+from redraft.server.lsp.server import EditorLog, RedraftServer
+
+HOST = "127.0.0.1"
 
 _HEADER = re.compile(rb"Content-(Length|Type):", re.IGNORECASE)
 _TEXT = b"this port speaks the Language Server Protocol; connect an editor\n"
@@ -21,26 +28,37 @@ _REFUSAL = (
 )
 
 
-def connect_stdio(server: LanguageServer, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Run the server on `stdin` and `stdout` until the editor disconnects."""
-    reader = StdinAsyncReader(stdin, server.thread_pool)
-    _run(_serve(server, reader, StdoutWriter(stdout)))
+def serve_stdio(server: RedraftServer) -> int:
+    """Serve on standard input and output until the editor disconnects; returns the exit code."""
+    # stray prints must not corrupt the protocol's messages
+    stdout, sys.stdout = sys.stdout.buffer, sys.stderr
+    reader = StdinAsyncReader(sys.stdin.buffer, server.thread_pool)
+    return _run(server, _serve(server, reader, StdoutWriter(stdout)))
 
 
-def connect_tcp(server: LanguageServer, host: str, port: int) -> None:
-    """Run the server for the first editor that connects to the port, until it disconnects."""
-    _run(_wait_for_editor(server, host, port))
+def serve_tcp(server: RedraftServer, port: int) -> int:
+    """Serve the first editor that connects to the local port; returns the exit code."""
+    try:
+        return _run(server, _wait_for_editor(server, port))
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise ConfigError(f"port {port}: {reason}; choose another with --tcp") from error
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
+def _run(server: RedraftServer, work: Coroutine[Any, Any, None]) -> int:
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # it would log the user's code
+    library = logging.getLogger("redraft")
+    library.addHandler(EditorLog(server))
+    library.propagate = False
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     # pygls raises SystemExit on the editor's `exit`
-    with contextlib.suppress(SystemExit, BrokenPipeError, ConnectionError):
+    with contextlib.suppress(SystemExit, ConnectionError):
         loop.run_until_complete(work)
+    return 0 if server.is_shut_down else 1
 
 
-async def _serve(server: LanguageServer, reader: Any, writer: Any) -> None:
+async def _serve(server: RedraftServer, reader: Any, writer: Any) -> None:
     server.protocol.set_writer(writer)
     await run_async(
         stop_event=threading.Event(),
@@ -50,7 +68,7 @@ async def _serve(server: LanguageServer, reader: Any, writer: Any) -> None:
     )
 
 
-async def _wait_for_editor(server: LanguageServer, host: str, port: int) -> None:
+async def _wait_for_editor(server: RedraftServer, port: int) -> None:
     has_editor, disconnected = False, asyncio.Event()
 
     async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,7 +88,7 @@ async def _wait_for_editor(server: LanguageServer, host: str, port: int) -> None
         finally:
             disconnected.set()
 
-    listening = await asyncio.start_server(connect, host, port)
+    listening = await asyncio.start_server(connect, HOST, port)
     await disconnected.wait()
     listening.close()
 

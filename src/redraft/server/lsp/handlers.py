@@ -4,27 +4,21 @@ Knows the protocol's messages; computes nothing.
 """
 
 import logging
-import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.uris import to_fs_path
 
-from redraft.errors import ConfigError, RedraftError
-from redraft.server.lsp.connection import connect_stdio, connect_tcp
+from redraft.errors import RedraftError
 from redraft.server.lsp.items import ItemStyle, completion_list, documentation, inline_list
-from redraft.server.lsp.positions import Buffer, Positions
-from redraft.server.lsp.server import EditorLog, RedraftServer, Suggestions, describe_error
+from redraft.server.lsp.positions import Buffer, Cursor, Positions
+from redraft.server.lsp.server import RedraftServer, describe_error
 from redraft.server.lsp.settings import read_settings
+from redraft.server.schema import CompletionSchema
 
-HOST = "127.0.0.1"
-
-_COMPLETION = types.CompletionOptions(
-    trigger_characters=[".", "(", "[", "=", ",", " "], resolve_provider=True
-)
 _NOTHING_YET = types.CompletionList(is_incomplete=True, items=[])
 
 
@@ -34,8 +28,7 @@ def initialize(server: RedraftServer, params: types.InitializeParams) -> None:
         params.initialization_options, trusted=server.trusted
     )
     server.style = ItemStyle.of(params.capabilities)
-    text_document = params.capabilities.text_document
-    if text_document and text_document.inline_completion:
+    if get_capability(params.capabilities, "text_document.inline_completion"):
         options = types.InlineCompletionOptions()
         server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)(complete_inline)
 
@@ -66,7 +59,7 @@ async def complete(server: RedraftServer, params: types.CompletionParams) -> typ
     suggestions = await _suggest(server, "list", params)
     if suggestions is None:
         return _NOTHING_YET
-    return completion_list(suggestions.completions, suggestions.cursor, server.style)
+    return completion_list(*suggestions, server.style)
 
 
 async def complete_inline(
@@ -76,22 +69,21 @@ async def complete_inline(
     suggestions = await _suggest(server, "inline", params)
     if suggestions is None:
         return types.InlineCompletionList([])
-    return inline_list(suggestions.completions, suggestions.cursor)
+    return inline_list(*suggestions)
 
 
 async def _suggest(
     server: RedraftServer,
     kind: str,
     params: types.CompletionParams | types.InlineCompletionParams,
-) -> Suggestions | None:
-    """Return suggestions at the cursor; log errors and return None."""
+) -> tuple[Sequence[CompletionSchema], Cursor] | None:
+    """Return completions and the cursor; log errors and return None."""
     try:
         return await server.suggest(kind, unquote(params.text_document.uri), params.position)
-    except RedraftError as error:
-        server.log(str(error))
     except Exception as error:
-        server.log(describe_error(error), logging.ERROR)
-    return None
+        is_ours = isinstance(error, RedraftError)
+        server.log(describe_error(error), logging.WARNING if is_ours else logging.ERROR)
+        return None
 
 
 def resolve(server: RedraftServer, item: types.CompletionItem) -> types.CompletionItem:
@@ -140,7 +132,11 @@ HANDLERS: dict[str, Callable[..., object]] = {
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: change_files,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: change_folders,
 }
-OPTIONS = {types.TEXT_DOCUMENT_COMPLETION: _COMPLETION}
+_OPTIONS = {
+    types.TEXT_DOCUMENT_COMPLETION: types.CompletionOptions(
+        trigger_characters=[".", "(", "[", "=", ",", " "], resolve_provider=True
+    )
+}
 
 
 def create_server(
@@ -152,30 +148,5 @@ def create_server(
     """
     server = RedraftServer(model, store, trusted=trusted)
     for method, handler in HANDLERS.items():
-        server.feature(method, OPTIONS.get(method))(handler)
+        server.feature(method, _OPTIONS.get(method))(handler)
     return server
-
-
-def serve_stdio(server: RedraftServer) -> int:
-    """Serve on standard input and output until the editor disconnects; returns the exit code."""
-    # stray prints must not corrupt the protocol's messages
-    stdout, sys.stdout = sys.stdout.buffer, sys.stderr
-    return _serve(server, lambda: connect_stdio(server, sys.stdin.buffer, stdout))
-
-
-def serve_tcp(server: RedraftServer, port: int) -> int:
-    """Serve the first editor that connects to the local port; returns the exit code."""
-    try:
-        return _serve(server, lambda: connect_tcp(server, HOST, port))
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise ConfigError(f"port {port}: {reason}; choose another with --tcp") from error
-
-
-def _serve(server: RedraftServer, run: Callable[[], None]) -> int:
-    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # it would log the user's code
-    library = logging.getLogger("redraft")
-    library.addHandler(EditorLog(server))
-    library.propagate = False
-    run()
-    return 0 if server.is_shut_down else 1

@@ -4,8 +4,10 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 
 from redraft.mining.python_functions import FIELDS, as_source
 from redraft.server.lsp.positions import Cursor
@@ -28,18 +30,14 @@ class ItemStyle:
     @classmethod
     def of(cls, capabilities: types.ClientCapabilities) -> "ItemStyle":
         """Return the style for an editor with these capabilities."""
-        text_document = capabilities.text_document
-        completion = text_document.completion if text_document else None
-        item = completion.completion_item if completion else None
-        if item is None:
-            return cls()
-        resolved = item.resolve_support.properties if item.resolve_support else ()
-        formats = item.documentation_format or ()
-        modes = item.insert_text_mode_support
+        item = get_capability(capabilities, "text_document.completion.completion_item")
+        resolved: Any = get_capability(item, "resolve_support.properties", ())
+        formats: Any = get_capability(item, "documentation_format", ())
+        modes: Any = get_capability(item, "insert_text_mode_support.value_set", ())
         return cls(
             resolves="documentation" in resolved,
             markup=next(iter(formats), None),
-            keeps_indentation=bool(modes and types.InsertTextMode.AsIs in modes.value_set),
+            keeps_indentation=types.InsertTextMode.AsIs in modes,
         )
 
 

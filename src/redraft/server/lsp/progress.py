@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -55,27 +55,31 @@ async def work_in_background(
     report = ProgressReport(loop)
     working = loop.run_in_executor(thread, work, report)
     progress = server.work_done_progress
-    token = await _create_token(server)
-    if token is not None:
+    token = str(uuid.uuid4())
+    is_shown = await is_granted(
+        server, "window.work_done_progress", lambda: progress.create_async(token)
+    )
+    if is_shown:
         begin = types.WorkDoneProgressBegin(title=title, percentage=0 if is_counted else None)
         progress.begin(token, begin)
         report.show = lambda state: progress.report(token, state)
     try:
         return await working
     finally:
-        if token is not None:
+        if is_shown:
             report.show = None
             progress.end(token, types.WorkDoneProgressEnd())
             progress.tokens.pop(token, None)
 
 
-async def _create_token(server: LanguageServer) -> str | None:
-    """Return a progress token, or None if the editor does not support progress."""
-    if not get_capability(server.client_capabilities, "window.work_done_progress"):
-        return None
-    token = str(uuid.uuid4())
+async def is_granted(
+    server: LanguageServer, capability: str, request: Callable[[], Awaitable[object]]
+) -> bool:
+    """Send a request to an editor with this capability; returns True if it agrees in time."""
+    if not get_capability(server.client_capabilities, capability):
+        return False
     try:
-        await asyncio.wait_for(server.work_done_progress.create_async(token), REPLY_TIMEOUT)
+        await asyncio.wait_for(request(), REPLY_TIMEOUT)
     except (TimeoutError, JsonRpcException):
-        return None
-    return token
+        return False
+    return True

@@ -5,18 +5,24 @@ all messages. An error message is one line and never contains the user's code.
 """
 
 import asyncio
+import itertools
 import logging
 import traceback
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import FeatureRequestError, JsonRpcException, PyglsError
+from pygls.exceptions import (
+    FeatureRequestError,
+    JsonRpcException,
+    JsonRpcInternalError,
+    PyglsError,
+)
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from redraft import __version__
@@ -25,13 +31,13 @@ from redraft.server import schema
 from redraft.server.lsp.items import ItemStyle
 from redraft.server.lsp.positions import Buffer, Cursor, find_cursor
 from redraft.server.lsp.progress import work_in_background
-from redraft.server.lsp.protocol import PlainProtocol
 from redraft.server.lsp.settings import LspSettings
-from redraft.server.lsp.worker import LatestWorker
 from redraft.server.lsp.workspace import WorkspaceFunctions, ask_to_watch
 
 if TYPE_CHECKING:
     from redraft.server.served_model import ServedModel
+
+Result = TypeVar("Result")
 
 MAX_PROTOTYPES = 200
 """Recent prototypes to cache, in case the editor requests their documentation."""
@@ -43,12 +49,54 @@ _LEVELS = {
 }
 
 
-@dataclass(frozen=True)
-class Suggestions:
-    """Completions at a cursor."""
+class PlainProtocol(LanguageServerProtocol):
+    """The protocol with one-line errors in place of stack traces, also for malformed requests."""
 
-    completions: Sequence[schema.CompletionSchema]
-    cursor: Cursor
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Parse a message; respond with an error to an invalid request."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" in data and "method" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
+
+    def _send_response(
+        self,
+        msg_id: int | str,
+        result: Any | None = None,
+        error: types.ResponseError | None = None,
+    ) -> None:
+        if error is not None:
+            is_internal = error.code == JsonRpcInternalError.CODE
+            message = JsonRpcInternalError.MESSAGE if is_internal else error.message
+            error = types.ResponseError(code=error.code, message=message)
+        super()._send_response(msg_id, result, error)
+
+
+class LatestWorker:
+    """Runs work in one thread, in order; skips work that is outdated before it starts.
+
+    Work whose task is cancelled before it starts is skipped too.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="completing")
+        self._counter = itertools.count()
+        self._latest: dict[Hashable, int] = {}
+
+    async def run(self, kind: Hashable, work: Callable[[], Result], *, otherwise: Result) -> Result:
+        """Return the result of `work`, or `otherwise` if newer work of its kind replaced it."""
+        number = self._latest[kind] = next(self._counter)
+
+        def work_if_latest() -> Result:
+            return work() if self._latest.get(kind) == number else otherwise
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work_if_latest)
+        finally:
+            if self._latest.get(kind) == number:
+                del self._latest[kind]
 
 
 class RedraftServer(LanguageServer):
@@ -71,7 +119,7 @@ class RedraftServer(LanguageServer):
         self._editor_watches = False
         self._worker = LatestWorker()
         self._background = ThreadPoolExecutor(1, thread_name_prefix="reading")
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._logged: set[str] = set()
 
@@ -84,11 +132,6 @@ class RedraftServer(LanguageServer):
     def show(self, message: str, kind: types.MessageType = types.MessageType.Warning) -> None:
         """Show a message to the user."""
         self.window_show_message(types.ShowMessageParams(kind, f"redraft: {message}"))
-
-    def log_from_any_thread(self, message: str, level: int) -> None:
-        """Write a message to the editor's log; may be called from any thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.log, message, level)
 
     def report_server_error(
         self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
@@ -103,13 +146,11 @@ class RedraftServer(LanguageServer):
         async def run() -> None:
             try:
                 await work
-            except RedraftError as error:
-                self.show(str(error), types.MessageType.Error)
             except Exception as error:
                 self.show(describe_error(error), types.MessageType.Error)
 
-        self._loop = asyncio.get_running_loop()
-        task = self._loop.create_task(run())
+        self.loop = asyncio.get_running_loop()
+        task = self.loop.create_task(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: work.close())  # if cancelled before it started
@@ -117,13 +158,10 @@ class RedraftServer(LanguageServer):
     async def prepare(self) -> None:
         """Load the model, then index the workspace."""
         folder = self.settings.model or self.model
-        served = await work_in_background(
-            self,
-            self._background,
-            "redraft: loading the model",
-            lambda _: _load(folder, self.store),
+        title = "redraft: loading the model"
+        self.served = await work_in_background(
+            self, self._background, title, lambda _: _load(folder, self.store)
         )
-        self.served = served
         self._editor_watches = await ask_to_watch(self)
         await self.open_folders()
 
@@ -146,8 +184,10 @@ class RedraftServer(LanguageServer):
         else:
             self.log("the workspace has no functions; completing from the model's examples")
 
-    async def suggest(self, kind: str, uri: str, position: types.Position) -> Suggestions | None:
-        """Return completions at a position of an open document.
+    async def suggest(
+        self, kind: str, uri: str, position: types.Position
+    ) -> tuple[Sequence[schema.CompletionSchema], Cursor] | None:
+        """Return completions at a position of an open document, and the cursor there.
 
         None if the model is not loaded, the document is not open, or a newer request came.
         """
@@ -168,7 +208,7 @@ class RedraftServer(LanguageServer):
         if completions is None:
             return None
         self._cache_prototypes(completions)
-        return Suggestions(completions, cursor)
+        return completions, cursor
 
     def stop(self) -> None:
         """Stop watching files and cancel background work."""
@@ -195,7 +235,7 @@ class RedraftServer(LanguageServer):
 
 
 class EditorLog(logging.Handler):
-    """Logging handler that writes the library's messages to the editor's log."""
+    """Logging handler that writes the library's messages, of any thread, to the editor's log."""
 
     def __init__(self, server: RedraftServer) -> None:
         super().__init__(logging.INFO)
@@ -204,18 +244,19 @@ class EditorLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Send a record to the editor."""
         level = max((level for level in _LEVELS if level <= record.levelno), default=logging.INFO)
-        self._server.log_from_any_thread(record.getMessage(), level)
+        loop = self._server.loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._server.log, record.getMessage(), level)
 
 
 def _load(folder: Path, store: str | None) -> "ServedModel":
-    from redraft.model import RetrieveAndEdit
     from redraft.persistence import stored_model
     from redraft.server.served_model import ServedModel
 
     # the model may come from the editor's settings and not be in the store
     store = store if stored_model(folder) else None
-    # without a folder: the workspace must not change the model on disk
-    served = ServedModel(folder.name, RetrieveAndEdit.load(folder, store=store))
+    # the workspace must not change the model on disk
+    served = ServedModel.open(folder.name, folder, store=store, persist=False)
     if not served.info().completes_python:
         raise PairsError(
             f"{folder}: cannot complete Python, since its examples are not functions; "
@@ -228,7 +269,12 @@ def _load(folder: Path, store: str | None) -> "ServedModel":
 
 
 def describe_error(error: Exception) -> str:
-    """Return the type and location of an internal error; its message may contain user code."""
+    """Return the message of an error of ours, or the type and location of an internal error.
+
+    The message of an internal error may contain user code.
+    """
+    if isinstance(error, RedraftError):
+        return str(error)
     frames = traceback.extract_tb(error.__traceback__)[-1:]
     location = "".join(f" in {Path(frame.filename).name}:{frame.lineno}" for frame in frames)
     return f"{type(error).__name__}{location}; please report it"

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
-from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from redraft.completion.watcher import Watcher
-from redraft.server.lsp.progress import REPLY_TIMEOUT, ProgressReport, work_in_background
+from redraft.server.lsp.progress import ProgressReport, is_granted, work_in_background
 from redraft.server.lsp.settings import LspSettings
 
 if TYPE_CHECKING:
@@ -88,14 +86,10 @@ class WorkspaceFunctions:
 
 async def ask_to_watch(server: LanguageServer) -> bool:
     """Ask the editor to report changed files; returns True if it will."""
-    capability = "workspace.did_change_watched_files.dynamic_registration"
-    if not get_capability(server.client_capabilities, capability):
-        return False
     method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-    registration = types.Registration("watched-files", method, _WATCHED)
-    reply = server.client_register_capability_async(types.RegistrationParams([registration]))
-    try:
-        await asyncio.wait_for(reply, REPLY_TIMEOUT)
-    except (TimeoutError, JsonRpcException):
-        return False
-    return True
+    registration = types.RegistrationParams([types.Registration("watched-files", method, _WATCHED)])
+    return await is_granted(
+        server,
+        "workspace.did_change_watched_files.dynamic_registration",
+        lambda: server.client_register_capability_async(registration),
+    )

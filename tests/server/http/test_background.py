@@ -14,8 +14,8 @@ from redraft.completion.project import Project
 from redraft.errors import ConfigError
 from redraft.mining.python_functions import Source, mine
 from redraft.server.http.app import AppConfig, create_app
+from redraft.server.http.background import watch_files
 from redraft.server.http.model_pool import ModelPoolConfig
-from redraft.server.http.watch import watch_files
 from redraft.server.served_model import ServedModel
 from tests.conftest import Run
 from tests.server.http.servers import (
