@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from redraft.config.toml import override, values_of
+from redraft.config.toml import override
 from redraft.editing.constraints import AUTO
 from redraft.editing.neural import NeuralEditor
 from redraft.metrics.next_token import first_choice_share
@@ -56,6 +56,9 @@ from redraft.training.retriever_task import (
 from redraft.training.run_folder import run_folder
 from redraft.training.schedule import AdamConfig
 from redraft.types import Example
+
+SAMPLED_FROM = 3
+"""A training prototype is one of this many nearest; a learned retriever adds noise instead."""
 
 CALIBRATION_SHARE = 0.1
 """Share of the budget for calibration."""
@@ -180,9 +183,7 @@ def prototype_source(
     cache_rows = disk.CHUNK if is_on_disk(train) else math.inf
 
     def nearest(find: Find) -> TopPrototypes:
-        return TopPrototypes(
-            find, top=prototypes.sample_from_top, count=count, cache_rows=cache_rows
-        )
+        return TopPrototypes(find, top=SAMPLED_FROM, count=count, cache_rows=cache_rows)
 
     def from_all() -> PrototypeSource:
         if isinstance(retriever, LearnedRetriever) and isinstance(retriever.encoder, DenseEncoder):
@@ -228,5 +229,5 @@ def _log_sampling(
 
 def _described(training: AdamConfig, network: Any) -> str:
     """Return the most important settings in one line."""
-    sizes = ", ".join(f"{name} {value}" for name, value in values_of(network).items())
+    sizes = ", ".join(f"{name} {value}" for name, value in asdict(network).items())
     return f"at most {training.steps:,} steps of {training.batch_size}; {sizes}"
