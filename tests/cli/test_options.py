@@ -11,11 +11,11 @@ HUGE = "9" * 30
 DIGITS = "9" * 5_000
 
 NUMBERS = [
-    *(("predict m x", option, "-1") for option in ("--sample", "--remembered", "--studied")),
-    *(("predict m x", option, "0") for option in ("-k", "--beam", "--prototypes", "--rows")),
+    *(("predict m x", option, "-1") for option in ("--sample", "--ttt-steps")),
+    *(("predict m x", option, "0") for option in ("-k", "--beam", "--rows")),
     *(
         ("predict m x", option, value)
-        for option in ("-k", "--beam", "--prototypes", "--remembered", "--studied", "--rows")
+        for option in ("-k", "--beam", "--ttt-steps", "--rows")
         for value in ("1000000000", HUGE, DIGITS, "many", "1.5")
     ),
     *(("predict m x", "--sample", value) for value in (HUGE, DIGITS)),

@@ -1,14 +1,14 @@
 """Arguments and options shared by several commands, and the parsing of their values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from redraft.cli._console import Format
-from redraft.config.ranges import SECONDS, shorten, shown
-from redraft.data.rows import Columns
+from redraft.config.ranges import SECONDS, Range, shorten, shown
+from redraft.data.rows import Columns, Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
 
 PAIRS_HELP = (
@@ -41,6 +41,24 @@ StoreOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+def ranged(limits: Range, help: str, *names: str, metavar: str | None = None) -> Any:
+    """Return an option with a number within `limits`."""
+    return typer.Option(*names, min=limits.low, max=limits.high, help=help, metavar=metavar)
+
+
+def is_json_lines(path: Path) -> bool:
+    """Return True if the name of the file is that of JSON lines, gzipped or not."""
+    return path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+
+
+def read_values(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each row of JSON lines, or of each line of a text file."""
+    for line, value in read_json_lines(path) if is_json_lines(path) else read_text_lines(path):
+        if isinstance(value, Unreadable):
+            raise PairsError(f"{path}:{line}: {value.reason}")
+        yield f"{path}:{line}", value
 
 
 def columns(x_columns: str, y_column: str) -> Columns:

@@ -6,7 +6,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import Format, emit, stdout, working
-from redraft.cli._options import FormatOption, ModelArgument, StoreOption, WhereOption
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, WhereOption, ranged
 from redraft.config.ranges import RETRIEVED
 from redraft.data.inputs import fields_of, parse_input
 
@@ -22,9 +22,7 @@ def command(
             metavar="INPUT", help="Text, or a JSON object of fields.", show_default=False
         ),
     ],
-    k: Annotated[
-        int, typer.Option("-k", min=RETRIEVED.low, max=RETRIEVED.high, help="Number of examples.")
-    ] = 5,
+    k: Annotated[int, ranged(RETRIEVED, "Number of examples.", "-k")] = 5,
     explain: Annotated[
         bool, typer.Option(help="Show shared words and the diff between the inputs.")
     ] = False,

@@ -98,19 +98,17 @@ def command(
         pool=ModelPoolConfig(time_limit=time_limit, is_batching=batching),
         security=SecurityConfig(token=token or None, names=names_of(host)),
     )
+    loaders = {
+        name: loader(
+            name, folder, persist=name not in watched, store=store if name in stored else None
+        )
+        for name, folder in folders.items()
+    }
     serve(
-        {
-            name: loader(
-                name,
-                folder,
-                persist=name not in watched,
-                store=store if name in stored else None,
-            )
-            for name, folder in folders.items()
-        },
+        loaders,
         BindAddress(host, port),
         config,
-        announce=lambda url: _announce(url, list(folders)),
+        announce=lambda url: typer.echo(f"serving {', '.join(folders)} at {url} (Ctrl-C stops)"),
         background=[
             *(watch_files(name, paths) for name, paths in watched.items()),
             *(sync_model(name) for name in folders if name not in watched),
@@ -176,7 +174,3 @@ def named_folders(models: Sequence[str]) -> dict[str, Path]:
             )
         folders[name] = Path(path)
     return folders
-
-
-def _announce(url: str, names: Sequence[str]) -> None:
-    typer.echo(f"serving {', '.join(names)} at {url} (Ctrl-C stops)")

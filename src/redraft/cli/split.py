@@ -9,7 +9,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import emit, progress
-from redraft.cli._options import PairsArgument, XColumns, YColumn
+from redraft.cli._options import PairsArgument, XColumns, YColumn, ranged
 from redraft.config.ranges import SEED
 from redraft.errors import PairsError
 
@@ -28,7 +28,7 @@ def command(
         str | None,
         typer.Option(help="Keep pairs with the same value of this meta key in the same split."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=SEED.low, max=SEED.high, help="Random seed.")] = 0,
+    seed: Annotated[int, ranged(SEED, "Random seed.")] = 0,
     x_columns: XColumns = "",
     y_column: YColumn = "y",
 ) -> None:
