@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from redraft.cli import _options as options
 from redraft.cli.app import app
+from redraft.errors import ConfigError
 
 HUGE = "9" * 30
 DIGITS = "9" * 5_000
@@ -100,3 +102,11 @@ def test_a_settings_file_is_refused_by_name(
     assert line.startswith(f"error: {config}: ")
     assert message in line
     assert not (tmp_path / "model").exists()
+
+
+def test_a_budget_is_a_time_and_the_demo_takes_none() -> None:
+    assert [options.seconds(text) for text in ("", "90s", "10m", "1h")] == [0, 90, 600, 3_600]
+    assert options.seconds("0s", none="0s") == 0
+    for text in ("0s", "soon", "1d", "-1s", "nans"):
+        with pytest.raises(ConfigError, match=f"--budget {text}: expected a time such as 90s"):
+            options.seconds(text)

@@ -11,18 +11,27 @@ from redraft.config.ranges import SECONDS, Range, shorten, shown
 from redraft.data.rows import Columns, Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
 
-PAIRS_HELP = (
-    "File of pairs: .jsonl (rows with x and y), .csv, .tsv, .parquet, or .in next to .out; "
-    "may be gzipped (.gz)."
-)
 
-PairsArgument = Annotated[Path, typer.Argument(help=PAIRS_HELP, show_default=False)]
-ModelArgument = Annotated[
-    Path, typer.Argument(help="Model folder written by `redraft fit`.", show_default=False)
+def argument(help: str, metavar: str | None = None) -> Any:
+    """Return a positional argument."""
+    return typer.Argument(help=help, metavar=metavar, show_default=False)
+
+
+def ranged(limits: Range, help: str, *names: str, metavar: str | None = None) -> Any:
+    """Return an option with a number within `limits`."""
+    return typer.Option(*names, min=limits.low, max=limits.high, help=help, metavar=metavar)
+
+
+PairsArgument = Annotated[
+    Path,
+    argument(
+        "File of pairs: .jsonl (rows with x and y), .csv, .tsv, .parquet, or .in next to .out; may "
+        "be gzipped (.gz)."
+    ),
 ]
+ModelArgument = Annotated[Path, argument("Model folder written by `redraft fit`.")]
 XColumns = Annotated[
-    str,
-    typer.Option(help="Input columns of a table, separated by commas. [x, or x.*]"),
+    str, typer.Option(help="Input columns of a table, separated by commas. [x, or x.*]")
 ]
 YColumn = Annotated[str, typer.Option(help="Output column of a table.")]
 FormatOption = Annotated[
@@ -43,11 +52,6 @@ StoreOption = Annotated[
 ]
 
 
-def ranged(limits: Range, help: str, *names: str, metavar: str | None = None) -> Any:
-    """Return an option with a number within `limits`."""
-    return typer.Option(*names, min=limits.low, max=limits.high, help=help, metavar=metavar)
-
-
 def is_json_lines(path: Path) -> bool:
     """Return True if the name of the file is that of JSON lines, gzipped or not."""
     return path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
@@ -66,9 +70,9 @@ def columns(x_columns: str, y_column: str) -> Columns:
     return Columns(tuple(name for name in x_columns.split(",") if name), y_column)
 
 
-def seconds(budget: str) -> float:
-    """Return a `budget` such as 90s, 10m or 1h in seconds; 0 if it is empty."""
-    if not budget:
+def seconds(budget: str, *, none: str = "") -> float:
+    """Return a `budget` such as 90s, 10m or 1h in seconds; 0 if it is `none`."""
+    if budget == none:
         return 0.0
     units = {"s": 1, "m": 60, "h": 3600}
     try:

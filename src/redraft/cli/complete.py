@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli._console import Format, emit, stdout, working
-from redraft.cli._options import FormatOption, ModelArgument, StoreOption, ranged
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, argument, ranged
 from redraft.config.ranges import CANDIDATES, shorten
 from redraft.errors import ConfigError
 from redraft.storage.reading import TooLargeError, read_at_most
@@ -21,12 +21,7 @@ _PLACE = re.compile(r"(.+):([0-9]{1,9}):([0-9]{1,9})", re.DOTALL)
 def command(
     model: ModelArgument,
     place: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE:LINE:COL",
-            help="Cursor position; lines and columns start at 1.",
-            show_default=False,
-        ),
+        str, argument("Cursor position; lines and columns start at 1.", "FILE:LINE:COL")
     ],
     from_stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text of FILE from standard input.")

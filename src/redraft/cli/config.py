@@ -7,13 +7,11 @@ from typing import Annotated
 import typer
 
 from redraft.cli import _options as options
-from redraft.cli._options import XColumns, YColumn
+from redraft.cli._options import XColumns, YColumn, argument
 
 
 def command(
-    pairs: Annotated[
-        Path | None, typer.Argument(help="Pairs to choose the settings for.", show_default=False)
-    ] = None,
+    pairs: Annotated[Path | None, argument("Pairs to choose the settings for.")] = None,
     preset: Annotated[
         str, typer.Option(help="few, many, projects or paper, in place of the one for the pairs.")
     ] = "",

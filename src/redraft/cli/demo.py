@@ -64,7 +64,7 @@ def command(
     from redraft.storage.output_folder import claim
     from redraft.training.fit import FitOptions
 
-    seconds = options.seconds(budget)
+    seconds = options.seconds(budget, none="0s")
     claim(out, "demo")
     examples = read_pairs(SUPPORT / "pairs.jsonl")
     held_out = read_pairs(SUPPORT / "questions.jsonl")[:questions]

@@ -8,14 +8,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import Format, emit, print_note, progress, scores_table, stdout, working
-from redraft.cli._options import (
-    FormatOption,
-    ModelArgument,
-    PairsArgument,
-    StoreOption,
-    XColumns,
-    YColumn,
-)
+from redraft.cli._options import FormatOption, ModelArgument, PairsArgument, StoreOption
 from redraft.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -38,8 +31,8 @@ def command(
             "-o", "--out", help="Output folder for rows.jsonl, scores.json and report.html."
         ),
     ] = Path("evaluation"),
-    x_columns: XColumns = "",
-    y_column: YColumn = "y",
+    x_columns: options.XColumns = "",
+    y_column: options.YColumn = "y",
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:

@@ -10,14 +10,7 @@ import typer
 from redraft.cli import _options as options
 from redraft.cli._bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
 from redraft.cli._console import Format, emit, print_note, progress, stdout, working
-from redraft.cli._options import (
-    FormatOption,
-    ModelArgument,
-    StoreOption,
-    WhereOption,
-    ranged,
-    read_values,
-)
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, argument, ranged
 from redraft.config.ranges import BEAM, CANDIDATES, SEED, TTT_STEPS, Range
 from redraft.data.inputs import input_of, parse_input
 from redraft.errors import ConfigError, PairsError
@@ -33,12 +26,7 @@ cls = BulkCommand
 
 def command(
     model: ModelArgument,
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INPUT]", help="Text, or a JSON object of fields.", show_default=False
-        ),
-    ] = None,
+    text: Annotated[str | None, argument("Text, or a JSON object of fields.", "[INPUT]")] = None,
     file: Annotated[
         list[str] | None,
         typer.Option(
@@ -99,7 +87,7 @@ def command(
             "Abstain below the confidence that reached this precision on held-out pairs.",
         ),
     ] = None,
-    where: WhereOption = None,
+    where: options.WhereOption = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
@@ -213,7 +201,7 @@ def _print(prediction: "Prediction", *, explain: bool) -> None:
 
 def _read_inputs(path: Path, fields: "Sequence[str]") -> "Iterator[Input]":
     """Yield the inputs of a file: JSON lines with a key x, or plain text lines."""
-    for where, value in read_values(path):
+    for where, value in options.read_values(path):
         try:
             yield input_of(value, fields)
         except PairsError as error:

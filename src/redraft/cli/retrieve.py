@@ -6,7 +6,14 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import Format, emit, stdout, working
-from redraft.cli._options import FormatOption, ModelArgument, StoreOption, WhereOption, ranged
+from redraft.cli._options import (
+    FormatOption,
+    ModelArgument,
+    StoreOption,
+    WhereOption,
+    argument,
+    ranged,
+)
 from redraft.config.ranges import RETRIEVED
 from redraft.data.inputs import fields_of, parse_input
 
@@ -16,12 +23,7 @@ if TYPE_CHECKING:
 
 def command(
     model: ModelArgument,
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="INPUT", help="Text, or a JSON object of fields.", show_default=False
-        ),
-    ],
+    text: Annotated[str, argument("Text, or a JSON object of fields.", "INPUT")],
     k: Annotated[int, ranged(RETRIEVED, "Number of examples.", "-k")] = 5,
     explain: Annotated[
         bool, typer.Option(help="Show shared words and the diff between the inputs.")

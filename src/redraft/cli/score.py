@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redraft.cli._console import Format, emit, scores_table, stdout
-from redraft.cli._options import FormatOption, is_json_lines, read_values
+from redraft.cli._options import FormatOption, argument, is_json_lines, read_values
 from redraft.data.pairs import is_pairs, read_pairs
 from redraft.data.rows import NEWLINE_MARK
 from redraft.errors import PairsError
@@ -20,17 +20,12 @@ OUTPUT_KEYS = ("output", "prediction", "y")
 def command(
     predictions: Annotated[
         Path,
-        typer.Argument(
-            help="Predicted outputs: text lines with § for newlines, or .jsonl rows with `output`.",
-            show_default=False,
+        argument(
+            "Predicted outputs: text lines with § for newlines, or .jsonl rows with `output`."
         ),
     ],
     references: Annotated[
-        Path,
-        typer.Argument(
-            help="Reference outputs: text lines, .jsonl rows with `y`, or a file of pairs.",
-            show_default=False,
-        ),
+        Path, argument("Reference outputs: text lines, .jsonl rows with `y`, or a file of pairs.")
     ],
     train: Annotated[
         Path | None,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli._console import print_note
-from redraft.cli._options import StoreOption
+from redraft.cli._options import StoreOption, argument
 from redraft.errors import ConfigError, MissingExtraError, ModelError
 from redraft.storage.manifest import MANIFEST
 
@@ -23,11 +23,10 @@ _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "watchfiles")
 def command(
     models: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL",
-            help="Model folders written by `redraft fit`, as FOLDER or NAME=FOLDER. The name "
-            "defaults to the folder's name. The first model is the default.",
-            show_default=False,
+        argument(
+            "Model folders written by `redraft fit`, as FOLDER or NAME=FOLDER. The name defaults "
+            "to the folder's name. The first model is the default.",
+            "MODEL",
         ),
     ],
     host: Annotated[
@@ -59,8 +58,7 @@ def command(
         typer.Option(min=0.1, max=LONGEST_TIME_LIMIT, help="Timeout of a request in seconds."),
     ] = 30.0,
     batching: Annotated[
-        bool,
-        typer.Option(help="Batch predict requests that arrive at the same time."),
+        bool, typer.Option(help="Batch predict requests that arrive at the same time.")
     ] = True,
     store: StoreOption = None,
 ) -> None:

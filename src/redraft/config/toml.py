@@ -82,7 +82,7 @@ def override(config: Config, values: Mapping[str, Any], *, where: str) -> Config
         if allowed is not None and value not in allowed:
             reason = f"{name} is {shown(value)}; expected {allowed.describe(wanted)}"
             raise ConfigError(f"{where}: {reason}")
-        changed[name] = _as_float(name, value, where) if wanted is float else value
+        changed[name] = float(value) if wanted is float else value
     try:
         return dataclasses.replace(config, **changed)  # type: ignore[type-var]
     except ConfigError as error:  # settings at odds with each other
@@ -104,13 +104,6 @@ def _nearest(config_type: type, name: str) -> str:
     names |= {table: table for table in types_of(config_type)}
     nearest = difflib.get_close_matches(name[:100].lower(), names, n=1)
     return f"did you mean {names[nearest[0]]}? " if nearest else ""
-
-
-def _as_float(name: str, value: Any, where: str) -> float:
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise ConfigError(f"{where}: {name} is {shown(value)}; that is no float") from error
 
 
 def to_toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
