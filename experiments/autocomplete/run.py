@@ -35,7 +35,7 @@ from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import InputRetriever, TaskRetriever
 from redraft.training.cache_gate import fit_gate
-from redraft.training.editor_config import paper_config
+from redraft.training.editor_config import preset_config
 from redraft.training.retriever_task import input_target, task_target
 from redraft.types import Prototype
 
@@ -213,7 +213,7 @@ def paper_rows(bench: CompletionBench) -> Iterator[Measured]:
 
 def _lstm() -> Settings:
     """The network and the prototypes of the paper; the steps are those of every editor here."""
-    tables = asdict(paper_config())
+    tables = asdict(preset_config("paper", 0))
     names = ("learning_rate", "lr_decay")
     training = {name: tables["training"][name] for name in names}
     decoding = {"ngram_cache_neighbours": 0, "length_penalty": tables["decoding"]["length_penalty"]}

@@ -23,7 +23,7 @@ from redraft.metrics.evaluation import Evaluation
 from redraft.metrics.exact_match import Language
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.base import Retriever
-from redraft.training.editor_config import paper_config
+from redraft.training.editor_config import preset_config
 from redraft.training.fit import FitOptions, Split, editor_config
 from redraft.training.fit_model import fit_model
 from redraft.training.fit_neural import fit_editor
@@ -243,7 +243,7 @@ def system_rows(bench: Bench) -> Iterator[Measured]:
 
 def paper_rows(bench: Bench) -> Iterator[Measured]:
     """Measure both with the paper's LSTMs at their published size and steps."""
-    variant, settings = bench.questions.variant, asdict(paper_config())
+    variant, settings = bench.questions.variant, asdict(preset_config("paper", 0))
     settings["training"] = {**settings["training"], "seed": bench.options.seed}
     yield bench.edited("retrieve+edit (paper)", variant, "task", settings)[0]
     yield bench.edited("seq2seq (paper)", variant, "none", settings)[0]

@@ -15,7 +15,7 @@ from redraft.retrieval.dense import InputRetriever, TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.training.fit import DEV_SHARE, FitOptions, Split, retriever_config
 from redraft.training.fit_neural import fit_encoder
-from redraft.training.retriever_config import paper_config
+from redraft.training.retriever_config import preset_config
 from redraft.training.retriever_task import Target, input_target, task_target
 from redraft.types import Example, Prototype
 
@@ -92,7 +92,9 @@ def learned_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
 
 def paper_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
     """The task retriever with the sizes and the steps of the paper's code."""
-    varied = replace(options, settings={"retriever": asdict(paper_config())}, folder=None)
+    varied = replace(
+        options, settings={"retriever": asdict(preset_config("paper", 0))}, folder=None
+    )
     encoder, seconds = _train(comparison, varied, task_target)
     for setting, _ in comparison.settings:
         row = _row("task (paper)", setting, options.seed, _learned(TaskRetriever, encoder))

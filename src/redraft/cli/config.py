@@ -26,9 +26,7 @@ def command(
     """
     from redraft.config import presets
     from redraft.config.reference import commented_toml
-    from redraft.config.toml import build
-    from redraft.training.editor_config import EditorConfig
-    from redraft.training.retriever_config import RetrieverConfig
+    from redraft.training import editor_config, retriever_config
 
     if preset:
         presets.preset(preset, 1)  # a wrong name is an error before the pairs are read
@@ -40,10 +38,9 @@ def command(
         chosen, examples = _choose(pairs, x_columns, y_column)
         preset = preset or chosen
         basis = f"for the {examples:,} training examples of {pairs.name}"
-    tables = presets.preset(preset, examples)
     settings = {
-        "retriever": build(RetrieverConfig, tables["retriever"], where=f"preset {preset}"),
-        "editor": build(EditorConfig, tables["editor"], where=f"preset {preset}"),
+        "retriever": retriever_config.preset_config(preset, examples),
+        "editor": editor_config.preset_config(preset, examples),
     }
     title = f"redraft fit --config: preset {preset}, {basis}"
     typer.echo(commented_toml(settings, title=title), nl=False)

@@ -82,7 +82,7 @@ def override(config: Config, values: Mapping[str, Any], *, where: str) -> Config
         if allowed is not None and value not in allowed:
             reason = f"{name} is {shown(value)}; expected {allowed.describe(wanted)}"
             raise ConfigError(f"{where}: {reason}")
-        changed[name] = float(value) if wanted is float else value
+        changed[name] = float(values[name]) if wanted is float else value
     try:
         return dataclasses.replace(config, **changed)  # type: ignore[type-var]
     except ConfigError as error:  # settings at odds with each other

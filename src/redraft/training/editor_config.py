@@ -55,14 +55,13 @@ class EditorConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
-def paper_config() -> EditorConfig:
-    """Return the sizes and the schedule of the paper's code on Hearthstone."""
-    return build(EditorConfig, presets.paper(0)["editor"], where="preset paper")
-
-
 def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
     """Return the preset for this many training examples of this many projects."""
-    name = presets.choose(examples, projects=projects)
+    return preset_config(presets.choose(examples, projects=projects), examples)
+
+
+def preset_config(name: str, examples: int) -> EditorConfig:
+    """Return the editor's settings of a preset for this many training examples."""
     return build(EditorConfig, presets.preset(name, examples)["editor"], where=f"preset {name}")
 
 
