@@ -43,7 +43,6 @@ SETTINGS = {
     "editor.network.copying": "pointer, or positional as in the paper",
     "editor.network.word_width": "size of word embeddings",
     "editor.network.width": "size of hidden states; a multiple of 8",
-    "editor.network.encoder_layers": "layers of the encoder",
     "editor.network.decoder_layers": "layers of the decoder",
     "editor.network.dropout": "dropout rate between layers",
     "editor.network.word_dropout": "share of source words dropped in training",
