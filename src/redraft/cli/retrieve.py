@@ -6,14 +6,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import Format, emit, stdout, working
-from redraft.cli._options import (
-    FormatOption,
-    ModelArgument,
-    StoreOption,
-    WhereOption,
-    argument,
-    ranged,
-)
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, argument, ranged
 from redraft.config.ranges import RETRIEVED
 from redraft.data.inputs import fields_of, parse_input
 
@@ -28,7 +21,7 @@ def command(
     explain: Annotated[
         bool, typer.Option(help="Show shared words and the diff between the inputs.")
     ] = False,
-    where: WhereOption = None,
+    where: options.WhereOption = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
