@@ -57,7 +57,7 @@ tables: $(READY) ## Write the tables of the experiments' pages from their result
 	@$(BIN)/python -m experiments.tables
 
 settings: $(READY) ## Write docs/settings.md from the settings and their descriptions
-	@$(BIN)/python -m redraft.cli.config --markdown > docs/settings.md
+	@$(BIN)/python -m docs.settings_page > docs/settings.md
 
 system-deps: ## Install the browser and the editor that some tests drive (Debian, as root)
 	@{ command -v chromium && command -v nvim; } >/dev/null || { apt-get update -q && \

@@ -18,13 +18,14 @@ import torch
 
 from benchmarks.measurement import Measurement, told
 from redraft import Example, RetrieveAndEdit
+from redraft.config.presets import SMALL
 from redraft.data.pairs import write_pairs
 from redraft.editing.base import VerbatimEditor
 from redraft.models.autoencoder import FieldsEncoder
 from redraft.retrieval.dense import TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
-from redraft.training.retriever_config import large_config
+from redraft.training.retriever_config import default_config
 from tests.cluster.ray_cluster import ray_nodes
 
 PAIRS = 100_000
@@ -48,7 +49,7 @@ def save_model(folder: Path) -> None:
     encoding = TokenEncoder.learn(
         [each.x["text"] for each in examples], TokenEncoderConfig(min_count=1)
     )
-    config = large_config().network
+    config = default_config(SMALL).network
     network = FieldsEncoder(len(encoding.vocabulary), 1, config).eval()
     encoder = DenseEncoder(network, encoding, ["text"])
     RetrieveAndEdit(TaskRetriever.build(examples, encoder), VerbatimEditor()).save(folder)

@@ -13,7 +13,7 @@ import torch
 from benchmarks.measurement import Measurement, best_seconds
 from redraft.editing.neural import NeuralEditor
 from redraft.models.batch import EditBatch
-from redraft.models.config import EditNetworkConfig
+from redraft.models.config import ENCODER_LAYERS, EditNetworkConfig
 from redraft.models.edit_network import SLOT_WIDTHS
 from redraft.text.edit_encoder import EditEncoder
 from redraft.training.editor_config import default_config
@@ -51,8 +51,8 @@ def products(
     width, inner = config.width, 4 * config.width
     sources, outputs = rows * read, rows * wide
     layer = [(1, width, width)] * 4 + [(1, width, inner), (1, inner, width)]
-    shapes = [(sources, k, m) for _, k, m in layer] * config.encoder_layers
-    shapes += [(sources, read, width)] * 2 * config.encoder_layers
+    shapes = [(sources, k, m) for _, k, m in layer] * ENCODER_LAYERS
+    shapes += [(sources, read, width)] * 2 * ENCODER_LAYERS
     shapes += [(outputs, k, m) for _, k, m in layer] * config.decoder_layers
     shapes += [(outputs, wide, width)] * 2 * config.decoder_layers
     across = [(outputs, width, width)] * 2 + [(sources, width, width)] * 2

@@ -25,6 +25,7 @@ from benchmarks.completion import keystrokes
 from benchmarks.generated_pairs import pairs, write_parquet
 from redraft import RetrieveAndEdit
 from redraft.completion.engine import CompletionEngine
+from redraft.config.presets import SMALL
 from redraft.data.pairs import read_numbered
 from redraft.data.rows import BadRow
 from redraft.index.base import build_index
@@ -39,7 +40,7 @@ from redraft.storage.disk import DiskExamples, chunks, gather, scratch
 from redraft.text.token_encoder import TokenEncoder
 from redraft.training.fit import FitOptions
 from redraft.training.progress import Report
-from redraft.training.retriever_config import large_config
+from redraft.training.retriever_config import default_config
 from redraft.types import input_text
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -147,7 +148,7 @@ def index(folder: Path, retriever: str) -> Figures:
 def _default_embedding() -> float:
     """Microseconds of an input through an encoder of the default size."""
     examples = list(islice(pairs(seed=1), EMBEDDED))
-    config = large_config()
+    config = default_config(SMALL)
     encoding = TokenEncoder.learn((input_text(each.x) for each in examples), config.encoding)
     fields = list(examples[0].x)
     network = FieldsEncoder(len(encoding.vocabulary), len(fields), config.network).eval()

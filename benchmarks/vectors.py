@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from benchmarks.measurement import Measurement, best_seconds
 from benchmarks.retrieval import mined
+from redraft.config.presets import SMALL
 from redraft.index.base import ExactIndex, exact_search
 from redraft.index.faiss import FaissIndex
 from redraft.models import vmf
 from redraft.models.autoencoder import FieldsEncoder
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.text.token_encoder import TokenEncoder
-from redraft.training.retriever_config import large_config
+from redraft.training.retriever_config import default_config
 from redraft.types import input_text
 
 WIDTH = 64
@@ -52,7 +53,7 @@ def sampling() -> Iterator[Measurement]:
 def embedding() -> Iterator[Measurement]:
     """Inputs a second through an encoder of the default size."""
     examples = mined()[:2000]
-    config = large_config()
+    config = default_config(SMALL)
     encoding = TokenEncoder.learn((input_text(each.x) for each in examples), config.encoding)
     fields = list(examples[0].x)
     network = FieldsEncoder(len(encoding.vocabulary), len(fields), config.network).eval()

@@ -21,7 +21,6 @@ SETTINGS: dict[str, Any] = {
         "network": {
             "word_width": 32,
             "width": 32,
-            "encoder_layers": 1,
             "decoder_layers": 1,
             "word_dropout": 0.0,
         },

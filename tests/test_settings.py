@@ -144,7 +144,8 @@ def test_shipped_configs_lie_in_their_ranges() -> None:
     editors: list[Any] = [
         editor_config.default_config(n, projects=p) for n in sizes for p in (1, 9)
     ]
-    for config in (*editors, editor_config.paper_config(), retriever_config.paper_config()):
+    papers = [module.preset_config("paper", 1) for module in (editor_config, retriever_config)]
+    for config in (*editors, *papers):
         for part in (config, *(getattr(config, each.name) for each in dataclasses.fields(config))):
             if dataclasses.is_dataclass(part):
                 check_ranges(part)

@@ -1,7 +1,7 @@
 """Train the systems of the completion experiment, and measure them in its settings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from experiments.autocomplete.settings import (
 )
 from experiments.lib.costs import COSTS, training_costs, training_seconds
 from experiments.lib.results import Measured
+from experiments.lib.settings import merged
 from redraft.config.presets import FEW_EPOCHS
-from redraft.config.toml import merged, values_of
 from redraft.editing.neural import NeuralEditor
 from redraft.models.ngram_cache import NgramCache
 from redraft.retrieval.base import Retriever
@@ -93,12 +93,12 @@ class CompletionBench:
         about = {
             **_costs(folder / "editor", editor.network),
             "config": {
-                **values_of(
+                **asdict(
                     editor_config(
                         len(self.strict.train), options, projects=count_projects(self.strict.train)
                     )
                 ),
-                "encoding": values_of(editor.encoding.config),
+                "encoding": asdict(editor.encoding.config),
             },
         }
         return editor, about
@@ -111,7 +111,7 @@ class CompletionBench:
         encoder = fit_encoder(Split(self.strict.train, []), options, target=target)
         return encoder, {
             **_costs(self.folder / name / "retriever", encoder.network),
-            "config": values_of(retriever_config(len(self.strict.train), options)),
+            "config": asdict(retriever_config(len(self.strict.train), options)),
         }
 
     def fit_cache(self, editor: NeuralEditor) -> NgramCache:

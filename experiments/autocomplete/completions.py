@@ -12,19 +12,19 @@ from experiments.autocomplete.keystroke_savings import (
     replay,
 )
 from experiments.autocomplete.settings import Found, Setting
+from experiments.lib.intervals import mean_interval
+from experiments.lib.next_token import NEVER, TokenRanks, predict
 from experiments.lib.results import DECIMALS, DISTANCE, SIMILARITY, Measured, Row
 from redraft.editing.base import Editor, VerbatimEditor
 from redraft.editing.completion import align_each
 from redraft.editing.neural import NeuralEditor
 from redraft.metrics.bleu import bleu_yin
-from redraft.metrics.bootstrap import mean_interval
 from redraft.metrics.completion import (
     LIST_SIZES,
     Ranks,
     completion_metrics,
     completion_metrics_paper,
 )
-from redraft.metrics.next_token import NEVER, TokenRanks, predict
 from redraft.text.tokenizer import Tokenizer, spell
 from redraft.text.vocabulary import END
 from redraft.types import Example, Prototype

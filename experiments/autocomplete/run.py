@@ -6,7 +6,7 @@ The n-gram caches are fitted on the functions of dev, and nothing on those that 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -25,18 +25,17 @@ from experiments.autocomplete.settings import (
 )
 from experiments.lib.baselines import ClassicCache, suffix_match
 from experiments.lib.decoder_only import DECODER_ONLY, decoder_only
+from experiments.lib.next_token import predict_by_caches
 from experiments.lib.results import Measured
-from redraft.config.toml import values_of
 from redraft.editing.neural import NeuralEditor
 from redraft.metrics.completion import completion_metrics
-from redraft.metrics.next_token import predict_by_caches
 from redraft.metrics.retrieval_quality import oracle_prototypes
 from redraft.retrieval.base import NoRetriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import InputRetriever, TaskRetriever
 from redraft.training.cache_gate import fit_gate
-from redraft.training.editor_config import paper_config
+from redraft.training.editor_config import preset_config
 from redraft.training.retriever_task import input_target, task_target
 from redraft.types import Prototype
 
@@ -214,7 +213,7 @@ def paper_rows(bench: CompletionBench) -> Iterator[Measured]:
 
 def _lstm() -> Settings:
     """The network and the prototypes of the paper; the steps are those of every editor here."""
-    tables = values_of(paper_config())
+    tables = asdict(preset_config("paper", 0))
     names = ("learning_rate", "lr_decay")
     training = {name: tables["training"][name] for name in names}
     decoding = {"ngram_cache_neighbours": 0, "length_penalty": tables["decoding"]["length_penalty"]}

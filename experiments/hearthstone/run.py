@@ -90,8 +90,6 @@ ABLATIONS: Mapping[str, Settings] = {
     "no words dropped": {"network": {"word_dropout": 0.0}},
     "no copying": {"network": {"copying": "none"}},
     "x' read too": {"encoding": {"reads_prototype_input": True}},
-    "no identity augmentation": {"augmentation": {"identity": 0.0}},
-    "no noise in training": {"prototypes": {"sample_from_top": 1}},
     "LSTM": {"network": {"architecture": "lstm"}},
 }
 """Each with the default otherwise."""

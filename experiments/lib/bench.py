@@ -6,7 +6,7 @@ keep their last weights. Knows no dataset.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from experiments.lib.costs import training_costs, training_seconds
 from experiments.lib.example_scores import append_scores
 from experiments.lib.paired import difference_rows
 from experiments.lib.results import DECIMALS, SIMILARITY, Measured, Row
-from redraft.config.toml import DEFAULT_RETRIEVER, merged, values_of
+from experiments.lib.settings import merged
+from redraft.config.toml import DEFAULT_RETRIEVER
 from redraft.editing.base import Editor, VerbatimEditor
 from redraft.editing.neural import NeuralEditor
 from redraft.metrics.bleu import bleu_yin
@@ -22,7 +23,7 @@ from redraft.metrics.evaluation import Evaluation
 from redraft.metrics.exact_match import Language
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.base import Retriever
-from redraft.training.editor_config import paper_config
+from redraft.training.editor_config import preset_config
 from redraft.training.fit import FitOptions, Split, editor_config
 from redraft.training.fit_model import fit_model
 from redraft.training.fit_neural import fit_editor
@@ -173,8 +174,8 @@ class Bench:
             parameters=sum(each.numel() for each in editor.network.parameters()),
             config={
                 "retriever": retriever_name,
-                **values_of(config),
-                "encoding": values_of(editor.encoding.config),
+                **asdict(config),
+                "encoding": asdict(editor.encoding.config),
             },
         )
         return replace(measured, row=row), editor
@@ -242,7 +243,7 @@ def system_rows(bench: Bench) -> Iterator[Measured]:
 
 def paper_rows(bench: Bench) -> Iterator[Measured]:
     """Measure both with the paper's LSTMs at their published size and steps."""
-    variant, settings = bench.questions.variant, values_of(paper_config())
+    variant, settings = bench.questions.variant, asdict(preset_config("paper", 0))
     settings["training"] = {**settings["training"], "seed": bench.options.seed}
     yield bench.edited("retrieve+edit (paper)", variant, "task", settings)[0]
     yield bench.edited("seq2seq (paper)", variant, "none", settings)[0]

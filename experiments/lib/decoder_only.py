@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from redraft.models.attention import Attended, Attention
-from redraft.models.config import ARCHITECTURE_NAMES, HEADS, EditNetworkConfig
+from redraft.models.config import ARCHITECTURE_NAMES, ENCODER_LAYERS, HEADS, EditNetworkConfig
 from redraft.models.decoders import Decoder, DecoderState
 from redraft.models.dropout import dropout
 from redraft.models.edit_network import ARCHITECTURES, EditSizes
@@ -145,6 +145,6 @@ def _build(
     width, rate = config.width, config.dropout
     embedding = SourceEmbedding(len(sizes.copyable), embedded_width, width, dropout_rate=rate)
     # as deep as the others: one stack does what their encoder and their decoder do
-    layers = config.encoder_layers + config.decoder_layers
+    layers = ENCODER_LAYERS + config.decoder_layers
     decoder = CausalDecoder(embedded_width, width, layers=layers, heads=HEADS, dropout_rate=rate)
     return embedding, decoder

@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.lib.intervals import paired_interval, ratio_interval
 from experiments.lib.results import ALL_SEEDS, DECIMALS, SIMILARITY, Measured, Row
-from redraft.metrics.bootstrap import paired_interval, ratio_interval
 
 DEFAULT, UNAIDED = "retrieve+edit", "seq2seq"
 """The default system, and the same network without prototypes."""

@@ -14,7 +14,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.metrics.bootstrap import mean_interval
+from experiments.lib.intervals import mean_interval
 from redraft.report.plots import equal_bins, short_distance
 
 MOST_BINS = 6

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from experiments.lib.intervals import ratio_interval
 from experiments.lib.results import DECIMALS, Row, interval_of
 from experiments.messy.nonsense import nonsense
 from experiments.messy.revalued import revalue
 from experiments.public_pairs.sets import PairSet
-from redraft.metrics.bootstrap import Interval, ratio_interval
+from redraft.metrics.bootstrap import Interval
 from redraft.metrics.exact_match import is_same_output
 from redraft.model import RetrieveAndEdit
 from redraft.types import Candidate, Example, Input, normal_input

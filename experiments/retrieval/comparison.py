@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from experiments.lib.results import Row, interval_of
-from redraft.config.toml import values_of
 from redraft.data.split import split
 from redraft.metrics.retrieval_quality import RetrievalQuality, first_prototypes, oracle_prototypes
 from redraft.retrieval.base import Retriever
@@ -16,7 +15,7 @@ from redraft.retrieval.dense import InputRetriever, TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
 from redraft.training.fit import DEV_SHARE, FitOptions, Split, retriever_config
 from redraft.training.fit_neural import fit_encoder
-from redraft.training.retriever_config import paper_config
+from redraft.training.retriever_config import preset_config
 from redraft.training.retriever_task import Target, input_target, task_target
 from redraft.types import Example, Prototype
 
@@ -93,7 +92,9 @@ def learned_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
 
 def paper_rows(comparison: Comparison, options: FitOptions) -> Iterator[Row]:
     """The task retriever with the sizes and the steps of the paper's code."""
-    varied = replace(options, settings={"retriever": values_of(paper_config())}, folder=None)
+    varied = replace(
+        options, settings={"retriever": asdict(preset_config("paper", 0))}, folder=None
+    )
     encoder, seconds = _train(comparison, varied, task_target)
     for setting, _ in comparison.settings:
         row = _row("task (paper)", setting, options.seed, _learned(TaskRetriever, encoder))
@@ -169,5 +170,5 @@ def _about(
     return {
         "train_seconds": round(seconds, 1),
         "parameters": sum(each.numel() for each in encoder.network.parameters()),
-        "config": values_of(config),
+        "config": asdict(config),
     }

@@ -30,12 +30,12 @@ from experiments.autocomplete.tables import TABLES
 from experiments.lib.baselines import ClassicCache, suffix_match
 from experiments.lib.costs import COSTS
 from experiments.lib.example_scores import append_scores, read_scores
+from experiments.lib.next_token import NEVER
 from experiments.lib.paired import difference_rows, similarity_rows
 from experiments.lib.results import SIMILARITY, Measured, Row
 from experiments.lib.tables import Table
 from redraft.data.pairs import write_pairs
 from redraft.errors import PairsError
-from redraft.metrics.next_token import NEVER
 from redraft.models.batch import CachePositions
 from redraft.models.ngram_cache import EVIDENCE, LONGEST
 from redraft.retrieval.bm25 import Bm25Retriever
@@ -48,7 +48,6 @@ TINY: dict[str, Any] = {
         "network": {
             "word_width": 8,
             "width": 8,
-            "encoder_layers": 1,
             "decoder_layers": 1,
         },
         "decoding": {"max_length": 12, "beam_size": 2},

@@ -267,7 +267,6 @@ def tiny() -> Iterator[EditNetworkConfig]:
             copying="none",
             word_width=16,
             width=16,
-            encoder_layers=1,
             decoder_layers=1,
             dropout=0.0,
         )
@@ -281,7 +280,7 @@ def test_the_product_does_not_know_the_architecture() -> None:
 
 
 def test_it_is_as_deep_as_encoder_and_decoder_together(tiny: EditNetworkConfig) -> None:
-    config = replace(tiny, encoder_layers=2, decoder_layers=3)
+    config = replace(tiny, decoder_layers=3)
     network = EditNetwork(EditSizes(KNOWN, KNOWN, fields=1, copyable=(True,)), config)
     assert isinstance(network.decoder, CausalDecoder)
     assert len(network.decoder.layers) == 5

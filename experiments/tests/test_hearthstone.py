@@ -56,7 +56,6 @@ TINY: dict[str, Any] = {
         "network": {
             "word_width": 8,
             "width": 8,
-            "encoder_layers": 1,
             "decoder_layers": 1,
         },
         "decoding": {"max_length": 12, "beam_size": 2},

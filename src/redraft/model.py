@@ -103,10 +103,6 @@ class RetrieveAndEdit:
             fields, self.retriever.retrieve([fields], self.editor.wants(k))[0]
         )
 
-    def complete_one(self, x: str | Input, prefix: str, k: int = 5) -> list[Completion]:
-        """Return at most `k` completions of one prefix, most probable first."""
-        return self.start_session(x, k).complete(prefix, k)
-
     # Imported inside the methods: these modules construct models and import this one.
 
     @classmethod

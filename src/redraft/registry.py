@@ -45,11 +45,6 @@ ALIASES = {"lexical": "bow"}
 """Old names, accepted for one release."""
 
 
-def current_name(name: str) -> str:
-    """Return the current name of a part that may be given by an old one."""
-    return ALIASES.get(name, name)
-
-
 def part_names(kind: str) -> list[str]:
     """Return the names of the built-in and the installed parts of a kind."""
     installed = sorted({point.name for point in _installed(kind)} - set(BUILT_IN[kind]))
@@ -62,7 +57,7 @@ def find_part(kind: str, name: str) -> type[Any]:
     `kind` is "retriever" or "editor". Raises a ConfigError if there is no such class, or if it is
     not a part of this kind.
     """
-    reference = _find_reference(kind, current_name(name))
+    reference = _find_reference(kind, ALIASES.get(name, name))
     if reference is None and ":" not in name:
         raise ConfigError(
             f"no {kind} is called {shown(name)}; choose one of: {listed(part_names(kind))}, "

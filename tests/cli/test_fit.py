@@ -20,7 +20,6 @@ steps = 4
 [editor.network]
 word_width = 16
 width = 16
-encoder_layers = 1
 decoder_layers = 1
 [editor.decoding]
 max_length = 12

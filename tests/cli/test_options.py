@@ -5,17 +5,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from redraft.cli import _options as options
 from redraft.cli.app import app
+from redraft.errors import ConfigError
 
 HUGE = "9" * 30
 DIGITS = "9" * 5_000
 
 NUMBERS = [
-    *(("predict m x", option, "-1") for option in ("--sample", "--remembered", "--studied")),
-    *(("predict m x", option, "0") for option in ("-k", "--beam", "--prototypes", "--rows")),
+    *(("predict m x", option, "-1") for option in ("--sample", "--ttt-steps")),
+    *(("predict m x", option, "0") for option in ("-k", "--beam", "--rows")),
     *(
         ("predict m x", option, value)
-        for option in ("-k", "--beam", "--prototypes", "--remembered", "--studied", "--rows")
+        for option in ("-k", "--beam", "--ttt-steps", "--rows")
         for value in ("1000000000", HUGE, DIGITS, "many", "1.5")
     ),
     *(("predict m x", "--sample", value) for value in (HUGE, DIGITS)),
@@ -98,3 +100,11 @@ def test_a_settings_file_is_refused_by_name(
     assert line.startswith(f"error: {config}: ")
     assert message in line
     assert not (tmp_path / "model").exists()
+
+
+def test_a_budget_is_a_time_and_the_demo_takes_none() -> None:
+    assert [options.seconds(text) for text in ("", "90s", "10m", "1h")] == [0, 90, 600, 3_600]
+    assert options.seconds("0s", none="0s") == 0
+    for text in ("0s", "soon", "1d", "-1s", "nans"):
+        with pytest.raises(ConfigError, match=f"--budget {text}: expected a time such as 90s"):
+            options.seconds(text)

@@ -35,7 +35,6 @@ batch_size = 8
 [editor.network]
 word_width = 16
 width = 16
-encoder_layers = 1
 decoder_layers = 1
 dropout = 0.0
 word_dropout = 0.0

@@ -28,7 +28,6 @@ batch_size = 8
 [editor.network]
 word_width = 16
 width = 16
-encoder_layers = 1
 decoder_layers = 1
 [editor.decoding]
 max_length = 12

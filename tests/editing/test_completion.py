@@ -19,7 +19,7 @@ WHOLE = 'print("hello Zorblax")'
 
 @pytest.mark.parametrize("prefix", ["", "print", 'print("', 'print("hello', 'print("hello '])
 def test_the_best_completion_leads_to_the_whole_output(prefix: str) -> None:
-    found = greeter().complete_one(X, prefix, k=3)
+    found = greeter().start_session(X).complete(prefix, k=3)
     assert len(found) == 3
     assert prefix + found[0].text == WHOLE
     assert found[0].text.lstrip().startswith(found[0].token)
@@ -29,7 +29,7 @@ def test_the_best_completion_leads_to_the_whole_output(prefix: str) -> None:
 
 
 def test_the_completion_of_the_whole_output_is_empty() -> None:
-    best = greeter().complete_one(X, WHOLE)[0]
+    best = greeter().start_session(X).complete(WHOLE)[0]
     assert (best.token, best.text) == ("", "")
 
 
@@ -48,7 +48,7 @@ def test_the_best_token_is_the_argmax_of_the_network(prefix: str) -> None:
         state = editor.network.encode(batch, generator=None)
         states, state = editor.network.read(state, batch.target.ids[:, :-1])  # all but the end
         expected = editor.network.next_tokens(states[:, -1:], state)[0, 0]
-    best = model.complete_one(X, prefix, k=1)[0]
+    best = model.start_session(X, 1).complete(prefix, k=1)[0]
     (word,) = encoding.words([int(expected.argmax())], row.unknown)
     assert best.token == ("" if word == END else word)
     assert best.log_prob == pytest.approx(expected.max().item(), abs=1e-4)
@@ -59,10 +59,11 @@ def test_inputs_are_completed_one_by_one_in_their_order() -> None:
     model = greeter()
     first, second = model.complete(["greet Zorblax", "greet Quux"], ['print("hello', ""], k=2)
     texts = [[completion.text for completion in found] for found in (first, second)]
-    assert texts == [
-        [completion.text for completion in model.complete_one("greet Zorblax", 'print("hello', 2)],
-        [completion.text for completion in model.complete_one("greet Quux", "", 2)],
+    alone = [
+        model.start_session("greet Zorblax", 2).complete('print("hello', 2),
+        model.start_session("greet Quux", 2).complete("", 2),
     ]
+    assert texts == [[completion.text for completion in found] for found in alone]
     assert (texts[0][0], texts[1][0]) == (' Zorblax")', 'print("hello Quux")')
 
 

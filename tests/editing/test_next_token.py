@@ -42,7 +42,6 @@ def network(architecture: str) -> EditNetwork:
         architecture=architecture,
         word_width=6,
         width=8,
-        encoder_layers=1,
         decoder_layers=1,
     )
     model = EditNetwork(SIZES, config).requires_grad_(False)

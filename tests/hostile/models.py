@@ -130,7 +130,6 @@ def _neural(kind: str, examples: Sequence[Example]) -> NeuralEditor:
         architecture="lstm" if kind == "lstm" else "transformer",
         word_width=8,
         width=8,
-        encoder_layers=1,
         decoder_layers=1,
     )
     decoding = DecodingConfig(beam_size=2, max_length=8, ngram_cache_neighbours=2)

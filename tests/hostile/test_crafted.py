@@ -125,11 +125,6 @@ EDITOR, NUMBERING = "editor/editor.json", "editor/encoding.json"
 SETTINGS: list[tuple[str, Change, str]] = [
     (
         EDITOR,
-        setting("network", "encoder_layers", value=10**9),
-        "encoder_layers is 1000000000; expected a whole number from 1",
-    ),
-    (
-        EDITOR,
         setting("network", "decoder_layers", value=10**9),
         "decoder_layers is 1000000000; expected a whole number from 1",
     ),

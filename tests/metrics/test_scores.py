@@ -56,7 +56,7 @@ def test_unequal_numbers_are_an_error() -> None:
 
 
 def test_completions_are_scored_in_both_readings() -> None:
-    scores = score_completions([np.array([0, 0, 7]), np.array([1, 0])], clusters=["a", "b"])
+    scores = score_completions([np.array([0, 0, 7]), np.array([1, 0])])
     assert scores.metrics["avg_1"] == pytest.approx((1 + 0.5) / 2)
     assert scores.metrics["longest_10"] == pytest.approx(2.5)
     assert {"avg_1_paper", "longest_5_paper"} < set(scores.metrics)

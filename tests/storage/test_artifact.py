@@ -138,12 +138,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         "",
         "{",
         "[]",
-        '{"format": 3}',
-        '{"format": 3, "redraft": "0.6.0", "files": {"a": 3}}',
-        '{"format": 3, "files": {}}',
+        '{"format": 4}',
+        '{"format": 4, "redraft": "0.6.0", "files": {"a": 3}}',
+        '{"format": 4, "files": {}}',
         '{"format": true, "redraft": "0.6.0", "files": {}}',
         "[" * 100_000,
-        '{"format": 3, "redraft": "0.6.0", "files": {"a": {"stored": "a", "bytes": null, '
+        '{"format": 4, "redraft": "0.6.0", "files": {"a": {"stored": "a", "bytes": null, '
         '"sha256": "' + "0" * 64 + '"}}}',
     ],
 )
@@ -160,7 +160,7 @@ def test_a_model_of_another_format_is_refused(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
     with pytest.raises(
         ModelError,
-        match="model format 99, this version of redraft reads format 3; fit the model again",
+        match="model format 99, this version of redraft reads format 4; fit the model again",
     ):
         open_artifact(tmp_path / "model")
 
@@ -169,7 +169,7 @@ def test_a_model_of_another_format_is_refused(tmp_path: Path) -> None:
 def test_a_manifest_cannot_point_outside_the_model(tmp_path: Path, stored: str) -> None:
     write(tmp_path / "model", a="one")
     entry = {"stored": stored, "bytes": 1, "sha256": "0" * 64}
-    manifest = {"format": 3, "redraft": "0.6.0", "files": {"a": entry}}
+    manifest = {"format": 4, "redraft": "0.6.0", "files": {"a": entry}}
     (tmp_path / "model" / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(ModelError, match=r"outside the model|manifest\.json: damaged"):
         open_artifact(tmp_path / "model")
@@ -201,7 +201,7 @@ def test_a_link_out_of_the_model_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    ['{"name": "my web app"}', "", "not JSON", '{"format": 3, "files": {}}', "[]"],
+    ['{"name": "my web app"}', "", "not JSON", '{"format": 4, "files": {}}', "[]"],
 )
 def test_a_folder_with_the_manifest_of_another_program_is_not_touched(
     tmp_path: Path, manifest: str
@@ -240,7 +240,7 @@ def test_files_that_a_manifest_claims_but_no_writer_named_are_not_deleted(tmp_pa
     write(folder, a="one")
     (folder / "thesis.txt").write_text("years of work")
     entry = {"stored": "thesis.txt", "bytes": 13, "sha256": "0" * 64}
-    manifest = {"format": 3, "redraft": "0.6.0", "files": {"a": entry}}
+    manifest = {"format": 4, "redraft": "0.6.0", "files": {"a": entry}}
     (folder / MANIFEST).write_text(json.dumps(manifest))
     write(folder, a="two")
     assert (folder / "thesis.txt").read_text() == "years of work"

@@ -53,7 +53,7 @@ def unlike(count: int, *, seed: int) -> tuple[list[Example], Found]:
 def editor() -> NeuralEditor:
     """One that learned nothing, and reads only the first prototype."""
     encoding = EditEncoder.learn([output(WORDS), output(OTHERS)], EditEncoderConfig(), min_count=1)
-    config = EditNetworkConfig(word_width=8, width=8, encoder_layers=1, decoder_layers=1)
+    config = EditNetworkConfig(word_width=8, width=8, decoder_layers=1)
     torch.manual_seed(0)
     return NeuralEditor.build(
         encoding, config, DecodingConfig(max_length=20, ngram_cache_neighbours=3)

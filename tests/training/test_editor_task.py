@@ -2,10 +2,9 @@
 
 import os
 import signal
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
@@ -48,21 +47,30 @@ class NextOne(PrototypeSource):
         return [[each] * self.has_any for each in after]
 
 
+@pytest.fixture(autouse=True)
+def identities(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Set the share of examples that are their own prototype: none unless a test sets another."""
+
+    def set_share(share: float) -> None:
+        monkeypatch.setattr("redraft.training.editor_task.IDENTITIES", share)
+
+    set_share(0.0)
+    return set_share
+
+
 def task(
     source: PrototypeSource,
     examples: Sequence[Example],
     *,
     prototypes: int = 1,
     architecture: str = "transformer",
-    **augmentation: Any,
+    shared_words: bool = False,
 ) -> EditorTask:
     encoding = EditEncoder.learn(examples, EditEncoderConfig(prototypes=prototypes))
     network = EditNetworkConfig(architecture=architecture, word_width=8, width=8)
     editor = NeuralEditor.build(encoding, network, DecodingConfig())
-    none = AugmentationConfig(identity=0.0, shared_words=False)
-    return EditorTask(
-        editor, examples, source, replace(none, **augmentation), validate=lambda _: {}
-    )
+    augmentation = AugmentationConfig(shared_words=shared_words)
+    return EditorTask(editor, examples, source, augmentation, validate=lambda _: {})
 
 
 def share_of_identities(editing: EditorTask) -> float:
@@ -75,16 +83,20 @@ def share_of_identities(editing: EditorTask) -> float:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
-def test_the_share_of_identities_is_as_configured(share: float) -> None:
-    editing = task(NextOne(GREETINGS), GREETINGS, identity=share)
+def test_the_share_of_identities_is_as_set(
+    share: float, identities: Callable[[float], None]
+) -> None:
+    identities(share)
+    editing = task(NextOne(GREETINGS), GREETINGS)
     # four deviations of a mean of 600
     assert share_of_identities(editing) == pytest.approx(
         share, abs=4 * (share * (1 - share) / 600) ** 0.5
     )
 
 
-def test_without_prototypes_there_is_no_identity() -> None:
-    editing = task(NextOne(GREETINGS, has_any=False), GREETINGS, identity=1.0)
+def test_without_prototypes_there_is_no_identity(identities: Callable[[float], None]) -> None:
+    identities(1.0)
+    editing = task(NextOne(GREETINGS, has_any=False), GREETINGS)
     assert share_of_identities(editing) == 0
 
 
@@ -96,9 +108,12 @@ class NextTwo(NextOne):
         return [[self.examples[(row + by) % count] for by in (1, 2)] for row in rows]
 
 
-def test_of_several_prototypes_all_are_read_and_the_first_gives_way_to_an_identity() -> None:
+def test_of_several_prototypes_all_are_read_and_the_first_gives_way_to_an_identity(
+    identities: Callable[[float], None],
+) -> None:
     for identity in (0.0, 1.0):
-        editing = task(NextTwo(GREETINGS), GREETINGS, prototypes=2, identity=identity)
+        identities(identity)
+        editing = task(NextTwo(GREETINGS), GREETINGS, prototypes=2)
         editing.batches(8, seed=0)
         for at, row in enumerate(editing.rows):
             encoding = editing.editor.encoding
@@ -109,8 +124,11 @@ def test_of_several_prototypes_all_are_read_and_the_first_gives_way_to_an_identi
             assert first == encoding.tokenize_output(expected)
 
 
-def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed() -> None:
-    editing = task(NextOne(GREETINGS), GREETINGS, identity=0.5, shared_words=True)
+def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed(
+    identities: Callable[[float], None],
+) -> None:
+    identities(0.5)
+    editing = task(NextOne(GREETINGS), GREETINGS, shared_words=True)
     batches = editing.batches(8, seed=3)
     rows = list(editing.rows)
     assert sorted(row for batch in batches for row in batch) == list(range(len(GREETINGS)))
@@ -120,8 +138,11 @@ def test_an_epoch_has_every_example_once_and_is_the_same_for_the_same_seed() -> 
     assert editing.rows == rows
 
 
-def test_tasks_of_several_ranks_derive_the_same_batches_whatever_came_before() -> None:
-    first, second = (task(NextOne(GREETINGS), GREETINGS, identity=0.5) for _ in range(2))
+def test_tasks_of_several_ranks_derive_the_same_batches_whatever_came_before(
+    identities: Callable[[float], None],
+) -> None:
+    identities(0.5)
+    first, second = (task(NextOne(GREETINGS), GREETINGS) for _ in range(2))
     second.batches(8, seed=1)
     assert first.batches(8, seed=2) == second.batches(8, seed=2)
     assert first.rows == second.rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redraft.cli._console import emit, progress, working
-from redraft.cli._verb import Verb
+from redraft.cli._failures import Verb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,10 +85,15 @@ def run_job(
     work: "JobSpec", find_inputs: "Callable[[], Inputs]", out: str, *, ray: str | None
 ) -> list[str]:
     """Process the remaining shards, print a summary and return the skipped inputs."""
-    from redraft.bulk.job import Job
+    from redraft.bulk.job import Job, in_this_process
+    from redraft.bulk.ray_cluster import RayCluster
     from redraft.bulk.work import to_text, worker_of
 
-    execute = _executor(ray)
+    execute: Executor = in_this_process
+    if ray is not None:
+        cluster = RayCluster.at(ray, os.environ)
+        cluster.check()
+        execute = cluster
     with working("loading the model"):
         # an unsuitable model fails here, before inputs are read and the output folder is created
         worker_of(to_text(work))
@@ -111,14 +116,3 @@ def run_job(
         }
     )
     return skipped
-
-
-def _executor(ray: str | None) -> "Executor":
-    from redraft.bulk.job import in_this_process
-    from redraft.bulk.ray_cluster import RayCluster
-
-    if ray is None:
-        return in_this_process
-    cluster = RayCluster.at(ray, os.environ)
-    cluster.check()
-    return cluster

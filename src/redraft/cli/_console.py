@@ -94,8 +94,8 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def scores_table(systems: Mapping[str, "Scores"], *, title: str) -> "Table":
-    """Return a table of metrics, one row per system, each value with its 95 % interval."""
+def scores_table(system: str, scores: "Scores", *, title: str) -> "Table":
+    """Return a table with the metrics of a system, each with its 95 % interval."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -106,24 +106,15 @@ def scores_table(systems: Mapping[str, "Scores"], *, title: str) -> "Table":
     table.pad_edge = False
     table.add_column("system", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
-    shown = [name for name in LABELS if _is_informative(systems, name)]
-    for name in shown:
-        table.add_column(LABELS[name], justify="right", no_wrap=True)
-    for system, scores in systems.items():
-        table.add_row(system, f"{scores.n:,}", *(_cell(scores, name) for name in shown))
+    cells = [system, f"{scores.n:,}"]
+    for name, label in LABELS.items():
+        value = scores.metrics.get(name)
+        if value is None or (name == "parses" and value == 100):
+            continue
+        table.add_column(label, justify="right", no_wrap=True)
+        low, high = scores.interval[name]
+        cells.append(f"{value:.1f}\n[dim]{low:.1f}–{high:.1f}[/dim]")
+    table.add_row(*cells)
     table.caption = "in per cent, with 95 % bootstrap intervals"
     table.caption_justify = "left"
     return table
-
-
-def _is_informative(systems: Mapping[str, "Scores"], name: str) -> bool:
-    """Return True if any system has the metric; `parses` is hidden if it is 100 % for all."""
-    values = {scores.metrics[name] for scores in systems.values() if name in scores.metrics}
-    return bool(values) and (name != "parses" or values != {100})
-
-
-def _cell(scores: "Scores", name: str) -> str:
-    if name not in scores.metrics:
-        return "–"
-    low, high = scores.interval[name]
-    return f"{scores.metrics[name]:.1f}\n[dim]{low:.1f}–{high:.1f}[/dim]"

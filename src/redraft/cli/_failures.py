@@ -1,8 +1,14 @@
-"""Format errors as one line: user errors, and system errors such as a full disk."""
+"""Format errors as one line: user errors, and system errors such as a full disk.
+
+Every command is a `Verb`, which records its output path for errors that do not name it.
+"""
 
 import errno
 import os
 import re
+from typing import Any
+
+from typer.core import TyperCommand
 
 from redraft.config.ranges import shorten
 
@@ -10,6 +16,7 @@ LONGEST = 1_000
 LONGEST_PATH = 200
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_OUTPUT = "redraft.written"
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 """The format of system errors in libraries written in Rust, such as safetensors."""
 
@@ -93,3 +100,19 @@ def escaped(text: str) -> str:
     Otherwise text from a file could send control sequences to the terminal.
     """
     return _CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+class Verb(TyperCommand):
+    """A command that stores its output path, `--out` or the model, in its context."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        path = ctx.params.get("out") or ctx.params.get("model")
+        ctx.meta[_OUTPUT] = None if path is None else str(path)
+        return super().invoke(ctx)
+
+
+def written(ctx: Any) -> str | None:
+    """Return the output path of the command run in `ctx`; None if it has not started."""
+    path: str | None = ctx.meta.get(_OUTPUT)
+    return path

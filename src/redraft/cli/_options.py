@@ -1,28 +1,37 @@
 """Arguments and options shared by several commands, and the parsing of their values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from redraft.cli._console import Format
-from redraft.config.ranges import SECONDS, shorten, shown
-from redraft.data.rows import Columns
+from redraft.config.ranges import SECONDS, Range, shorten, shown
+from redraft.data.rows import Columns, Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
 
-PAIRS_HELP = (
-    "File of pairs: .jsonl (rows with x and y), .csv, .tsv, .parquet, or .in next to .out; "
-    "may be gzipped (.gz)."
-)
 
-PairsArgument = Annotated[Path, typer.Argument(help=PAIRS_HELP, show_default=False)]
-ModelArgument = Annotated[
-    Path, typer.Argument(help="Model folder written by `redraft fit`.", show_default=False)
+def argument(help: str, metavar: str | None = None) -> Any:
+    """Return a positional argument."""
+    return typer.Argument(help=help, metavar=metavar, show_default=False)
+
+
+def ranged(limits: Range, help: str, *names: str, metavar: str | None = None) -> Any:
+    """Return an option with a number within `limits`."""
+    return typer.Option(*names, min=limits.low, max=limits.high, help=help, metavar=metavar)
+
+
+PairsArgument = Annotated[
+    Path,
+    argument(
+        "File of pairs: .jsonl (rows with x and y), .csv, .tsv, .parquet, or .in next to .out; may "
+        "be gzipped (.gz)."
+    ),
 ]
+ModelArgument = Annotated[Path, argument("Model folder written by `redraft fit`.")]
 XColumns = Annotated[
-    str,
-    typer.Option(help="Input columns of a table, separated by commas. [x, or x.*]"),
+    str, typer.Option(help="Input columns of a table, separated by commas. [x, or x.*]")
 ]
 YColumn = Annotated[str, typer.Option(help="Output column of a table.")]
 FormatOption = Annotated[
@@ -43,14 +52,27 @@ StoreOption = Annotated[
 ]
 
 
+def is_json_lines(path: Path) -> bool:
+    """Return True if the name of the file is that of JSON lines, gzipped or not."""
+    return path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+
+
+def read_values(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each row of JSON lines, or of each line of a text file."""
+    for line, value in read_json_lines(path) if is_json_lines(path) else read_text_lines(path):
+        if isinstance(value, Unreadable):
+            raise PairsError(f"{path}:{line}: {value.reason}")
+        yield f"{path}:{line}", value
+
+
 def columns(x_columns: str, y_column: str) -> Columns:
     """Return the input and output columns given by `--x-columns` and `--y-column`."""
     return Columns(tuple(name for name in x_columns.split(",") if name), y_column)
 
 
-def seconds(budget: str) -> float:
-    """Return a `budget` such as 90s, 10m or 1h in seconds; 0 if it is empty."""
-    if not budget:
+def seconds(budget: str, *, none: str = "") -> float:
+    """Return a `budget` such as 90s, 10m or 1h in seconds; 0 if it is `none`."""
+    if budget == none:
         return 0.0
     units = {"s": 1, "m": 60, "h": 3600}
     try:

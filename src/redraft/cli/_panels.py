@@ -59,13 +59,11 @@ def code(text: str, *, invented: Sequence[str] = ()) -> RenderableType:
 
 def fields(x: Input) -> Text:
     """Return the non-empty fields of an input, one per line."""
-    text = Text()
-    for name, value in x.items():
-        if value.strip():
-            text.append(f"{name}: ", style="bold")
-            text.append(shorten(value, 6) + "\n")
-    text.rstrip()
-    return text
+    return Text("\n").join(
+        Text.assemble((f"{name}: ", "bold"), shorten(value, 6))
+        for name, value in x.items()
+        if value.strip()
+    )
 
 
 def source(example: "Example") -> str:
@@ -79,10 +77,7 @@ def source(example: "Example") -> str:
 def coloured(diff: Diff) -> Text:
     """Return a diff as styled text: removals struck through, additions underlined."""
     styles = {"kept": "", "removed": "red strike", "added": "green underline"}
-    text = Text()
-    for span in diff.spans:
-        text.append(span.text, style=styles[span.change])
-    return text
+    return Text.assemble(*((span.text, styles[span.change]) for span in diff.spans))
 
 
 def traced(
@@ -99,8 +94,8 @@ def traced(
         shown = Text()
         for is_value, parts in groupby(run, key=itemgetter(1)):
             part = "".join(token.text for token, _ in parts)
-            if is_value:
-                part = _INVENTED[2].format(part) if marks else part
+            if is_value and marks:
+                part = _INVENTED[2].format(part)
             shown.append(part, style=_INVENTED[1] if is_value else style)
         spaces = len(shown.plain) - len(shown.plain.lstrip())  # belong to no word
         before, after = marked.split("{}") if marks and shown.plain.strip() else ("", "")
@@ -129,22 +124,6 @@ def legend(candidate: "Candidate", *, marks: bool) -> Text:
     return text
 
 
-def warning_lines(candidate: "Candidate") -> list[RenderableType]:
-    """Return a line for each warning of a candidate, and an empty one after them."""
-    lines = [Text(f"warning: {warning}", style="bold yellow") for warning in candidate.warnings]
-    return [*lines, Text()] if lines else []
-
-
-def candidate_scores(candidate: "Candidate") -> str:
-    """Return confidence and log-probability of a candidate as text, if available."""
-    scores = []
-    if candidate.confidence is not None:
-        scores.append(f"confidence {100 * candidate.confidence:.0f} %")
-    if candidate.log_prob is not None:
-        scores.append(f"log-probability {candidate.log_prob:.3f}")
-    return " · ".join(scores)
-
-
 def prototype_panel(prototype: "Prototype", *, rank: int, query: Input | None = None) -> Panel:
     """Return a panel with distance, source, input and output of a prototype.
 
@@ -162,22 +141,27 @@ def prototype_panel(prototype: "Prototype", *, rank: int, query: Input | None = 
     return Panel(parts, title=title, subtitle=source(prototype.example), title_align="left")
 
 
-def candidate_panel(
-    x: Input, candidate: "Candidate | None", *, truth: str | None = None, marks: bool = False
-) -> Panel:
-    """Return a panel with input, prototype and output, and the diff to `truth` if given.
+def no_answer_panel(x: Input) -> Panel:
+    """Return a panel with an input for which nothing was retrieved."""
+    return Panel(Group(fields(x), Text(), Text("no answer: nothing was retrieved", style="yellow")))
+
+
+def candidate_panel(x: Input, candidate: "Candidate", *, marks: bool) -> Panel:
+    """Return a panel with input, prototype and output.
 
     `marks` replaces the styles of an edited output by characters, for output to a file.
     """
-    parts: list[RenderableType] = [fields(x), Text()]
-    if candidate is None:
-        return Panel(Group(*parts, Text("no answer: nothing was retrieved", style="yellow")))
-    parts += _prototype_parts(candidate)
-    parts += [*warning_lines(candidate), *_answer_parts(candidate, marks=marks)]
-    if truth is not None:
-        heading = "answer → truth · removed struck through, added underlined"
-        parts += [Text(), Text(heading, style="bold"), _cut(Diff.between(candidate.output, truth))]
-    return Panel(Group(*parts))
+    parts = [*_prototype_parts(candidate), *_warnings(candidate)]
+    if candidate.prototype is not None and candidate.output == candidate.prototype.example.y:
+        label = "answer · the prototype's output as it is"
+        shown = code(candidate.output, invented=candidate.invented)
+    elif marks:
+        label = "answer · edited · [-removed-] {+added+}"
+        shown = Text(str(candidate.diff()))
+    else:
+        label = "answer · edited"
+        shown = _with_invented(coloured(candidate.diff()), candidate.invented)
+    return Panel(Group(fields(x), Text(), *parts, Text(label, style="bold"), shown))
 
 
 def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool) -> Panel:
@@ -185,21 +169,23 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
 
     `marks` replaces styles by characters, for output to a file.
     """
-    parts: list[RenderableType] = [fields(x), Text()]
+    parts: list[RenderableType] = [fields(x), Text(), *_prototype_parts(candidate)]
     if candidate.prototype is not None:
-        parts += [*_prototype_parts(candidate), code(candidate.prototype.example.y), Text()]
         changes = Text(shorten(str(candidate.diff()))) if marks else _cut(candidate.diff())
-        heading = "prototype → answer · [-removed-] {+added+}"
-        if not marks:
-            heading = "prototype → answer · removed struck through, added underlined"
-        parts += [Text(heading, style="bold"), changes, Text()]
-    parts += warning_lines(candidate)
+        how = "[-removed-] {+added+}" if marks else "removed struck through, added underlined"
+        parts += [code(candidate.prototype.example.y), Text()]
+        parts += [Text(f"prototype → answer · {how}", style="bold"), changes, Text()]
+    parts += _warnings(candidate)
     parts += [Text("answer", style="bold"), code(candidate.output, invented=candidate.invented)]
     if candidate.provenance:
         parts += [Text(), Text("origin of its tokens", style="bold")]
         parts += [legend(candidate, marks=marks), Text()]
         parts += [traced(candidate.provenance, marks=marks, invented=candidate.invented)]
-    title = " · ".join(part for part in (str(rank), candidate_scores(candidate)) if part)
+    title = str(rank)
+    if candidate.confidence is not None:
+        title += f" · confidence {100 * candidate.confidence:.0f} %"
+    if candidate.log_prob is not None:
+        title += f" · log-probability {candidate.log_prob:.3f}"
     return Panel(Group(*parts), title=title, title_align="left")
 
 
@@ -215,10 +201,7 @@ def suggestion_line(suggestion: "Completion", *, rank: int) -> Text:
 
 def suggestions_panel(buffer: str, suggestions: "Sequence[Completion]") -> Panel:
     """Return a panel with the buffer up to the cursor and the suggestions for it."""
-    lines = [
-        suggestion_line(suggestion, rank=rank)
-        for rank, suggestion in enumerate(suggestions, start=1)
-    ]
+    lines = [suggestion_line(item, rank=rank) for rank, item in enumerate(suggestions, start=1)]
     shown = lines or [Text("no suggestion", style="yellow")]
     parts = Group(code(f"{buffer.rstrip()}\n    ▏"), Text(), *shown)
     return Panel(parts, title="a completion at the cursor ▏", title_align="left")
@@ -238,19 +221,10 @@ def _prototype_parts(candidate: "Candidate") -> list[RenderableType]:
     return [Text(heading, style="bold"), fields(candidate.prototype.example.x), Text()]
 
 
-def _answer_parts(candidate: "Candidate", *, marks: bool) -> list[RenderableType]:
-    unchanged = (
-        candidate.prototype is not None and candidate.output == candidate.prototype.example.y
-    )
-    label = "answer · the prototype's output as it is" if unchanged else "answer · edited"
-    if unchanged:
-        shown = code(candidate.output, invented=candidate.invented)
-    elif marks:
-        label += " · [-removed-] {+added+}"
-        shown = Text(str(candidate.diff()))
-    else:
-        shown = _with_invented(coloured(candidate.diff()), candidate.invented)
-    return [Text(label, style="bold"), shown]
+def _warnings(candidate: "Candidate") -> list[RenderableType]:
+    """Return a line for each warning of a candidate, and an empty one after them."""
+    lines = [Text(f"warning: {warning}", style="bold yellow") for warning in candidate.warnings]
+    return [*lines, Text()] if lines else []
 
 
 def _with_invented(text: Text, invented: Sequence[str]) -> Text:

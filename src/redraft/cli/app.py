@@ -4,35 +4,14 @@ import logging
 import signal
 import sys
 import traceback
+from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from redraft.cli import (
-    _failures,
-    _streams,
-    add,
-    check,
-    complete,
-    config,
-    demo,
-    embed,
-    evaluate,
-    fit,
-    index,
-    info,
-    lsp,
-    mine,
-    predict,
-    remove,
-    retrieve,
-    score,
-    serve,
-    split,
-)
+from redraft.cli import _failures, _streams
 from redraft.cli._console import print_note
-from redraft.cli._verb import Verb, written
 from redraft.errors import RedraftError, TrainingInterrupted, missing_neural
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -53,7 +32,7 @@ class Verbs(TyperGroup):
         try:
             return super().parse_args(ctx, args)
         except _UsageError as error:
-            _fail(ctx, _usage(error))
+            _fail(_usage(error))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the subcommand and turn its errors into one line and an exit code."""
@@ -63,36 +42,28 @@ class Verbs(TyperGroup):
             raise
         except TrainingInterrupted as stop:
             print_note(str(stop))
-            ctx.exit(EXIT_INTERRUPTED)
+            raise typer.Exit(EXIT_INTERRUPTED) from stop
         except RedraftError as error:
-            _fail(ctx, str(error))
+            _fail(str(error))
         except _UsageError as error:
-            _fail(ctx, _usage(error))
-        except KeyboardInterrupt:
-            _interrupted(ctx)
-        except Exception as error:
+            _fail(_usage(error))
+        except (Exception, KeyboardInterrupt) as error:
             if _streams.is_reader_gone(error):
-                ctx.exit(EXIT_READER_GONE)
+                raise typer.Exit(EXIT_READER_GONE) from error
             if _failures.is_interrupt(error):
-                _interrupted(ctx)
+                print_note("interrupted; no partial output was left behind")
+                raise typer.Exit(EXIT_INTERRUPTED) from error
             missing = missing_neural(error, purpose=f"`redraft {ctx.invoked_subcommand}`")
-            if missing is not None:
-                _fail(ctx, str(missing))
-            described = _failures.describe(error, written=written(ctx))
+            system = _failures.describe(error, written=_failures.written(ctx))
+            described = system if missing is None else str(missing)
             if described is None:
                 raise
-            _fail(ctx, described)
+            _fail(described)
 
 
-def _fail(ctx: Any, message: str) -> NoReturn:
+def _fail(message: str) -> NoReturn:
     print_note(f"error: {_failures.one_line(message)}")
-    ctx.exit(2)
-    raise AssertionError("unreachable: exit raises")
-
-
-def _interrupted(ctx: Any) -> None:
-    print_note("interrupted; no partial output was left behind")
-    ctx.exit(EXIT_INTERRUPTED)
+    raise typer.Exit(2)
 
 
 def _usage(error: Any) -> str:
@@ -112,12 +83,12 @@ app = typer.Typer(
     "into the answer, and show where the answer comes from.\n\n"
     "Start with `redraft demo`, or with your own pairs: `redraft check`, `fit`, `predict`.",
 )
-for verb in (
-    *(check, mine, split, config, fit, retrieve, predict, embed, complete, evaluate, score),
-    *(add, remove, index, info, serve, lsp, demo),
+for name in (
+    *("check", "mine", "split", "config", "fit", "retrieve", "predict", "embed", "complete"),
+    *("evaluate", "score", "add", "remove", "index", "info", "serve", "lsp", "demo"),
 ):
-    cls = getattr(verb, "cls", Verb)
-    app.command(verb.__name__.rpartition(".")[2], cls=cls)(verb.command)
+    verb = import_module(f"redraft.cli.{name}")
+    app.command(name, cls=getattr(verb, "cls", _failures.Verb))(verb.command)
 
 
 @app.callback(invoke_without_command=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli._console import Format, emit, stdout, working
-from redraft.cli._options import FormatOption, ModelArgument, StoreOption
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, argument, ranged
 from redraft.config.ranges import CANDIDATES, shorten
 from redraft.errors import ConfigError
 from redraft.storage.reading import TooLargeError, read_at_most
@@ -21,20 +21,12 @@ _PLACE = re.compile(r"(.+):([0-9]{1,9}):([0-9]{1,9})", re.DOTALL)
 def command(
     model: ModelArgument,
     place: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE:LINE:COL",
-            help="Cursor position; lines and columns start at 1.",
-            show_default=False,
-        ),
+        str, argument("Cursor position; lines and columns start at 1.", "FILE:LINE:COL")
     ],
     from_stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text of FILE from standard input.")
     ] = False,
-    k: Annotated[
-        int,
-        typer.Option("-k", min=CANDIDATES.low, max=CANDIDATES.high, help="Number of suggestions."),
-    ] = 5,
+    k: Annotated[int, ranged(CANDIDATES, "Number of suggestions.", "-k")] = 5,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:

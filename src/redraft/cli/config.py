@@ -2,27 +2,21 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from redraft.cli import _options as options
-from redraft.cli._options import XColumns, YColumn
-
-if TYPE_CHECKING:
-    from redraft.config.reference import Parts
+from redraft.cli._options import XColumns, YColumn, argument
 
 
 def command(
-    pairs: Annotated[
-        Path | None, typer.Argument(help="Pairs to choose the settings for.", show_default=False)
-    ] = None,
+    pairs: Annotated[Path | None, argument("Pairs to choose the settings for.")] = None,
     preset: Annotated[
         str, typer.Option(help="few, many, projects or paper, in place of the one for the pairs.")
     ] = "",
     x_columns: XColumns = "",
     y_column: YColumn = "y",
-    markdown: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Print every setting that `fit` would use for these pairs, with a comment on each.
 
@@ -30,24 +24,26 @@ def command(
 
     Examples: `redraft config pairs.jsonl > settings.toml`, `redraft config --preset paper`
     """
-    from redraft.config.presets import TYPICAL
-    from redraft.config.presets import preset as find_preset
-    from redraft.config.reference import commented_toml, settings_page
+    from redraft.config import presets
+    from redraft.config.reference import commented_toml
+    from redraft.training import editor_config, retriever_config
 
-    if markdown:
-        typer.echo(settings_page(_defaults()), nl=False)
-        return
     if preset:
-        find_preset(preset, 1)  # a wrong name is an error before the pairs are read
+        presets.preset(preset, 1)  # a wrong name is an error before the pairs are read
     if pairs is None:
         preset = preset or "few"
-        examples, basis = TYPICAL[preset], f"for {TYPICAL[preset]:,} training examples"
+        examples = presets.TYPICAL[preset]
+        basis = f"for {examples:,} training examples"
     else:
         chosen, examples = _choose(pairs, x_columns, y_column)
         preset = preset or chosen
         basis = f"for the {examples:,} training examples of {pairs.name}"
+    settings = {
+        "retriever": retriever_config.preset_config(preset, examples),
+        "editor": editor_config.preset_config(preset, examples),
+    }
     title = f"redraft fit --config: preset {preset}, {basis}"
-    typer.echo(commented_toml(_settings(preset, examples), title=title), nl=False)
+    typer.echo(commented_toml(settings, title=title), nl=False)
 
 
 def _choose(pairs: Path, x_columns: str, y_column: str) -> tuple[str, int]:
@@ -67,25 +63,3 @@ def _choose(pairs: Path, x_columns: str, y_column: str) -> tuple[str, int]:
             raise PairsError(f"{pairs}: no pairs; give at least one")
         train = Split.of(examples, FitOptions()).train
         return choose(len(train), projects=count_projects(vocabulary_sample(train))), len(train)
-
-
-def _settings(preset: str, examples: int) -> "Parts":
-    from redraft.config import presets
-    from redraft.config.toml import build
-
-    tables = presets.preset(preset, examples)
-    return {
-        part: build(type(default), tables[part], where=f"preset {preset}")
-        for part, default in _defaults().items()
-    }
-
-
-def _defaults() -> "Parts":
-    from redraft.training.editor_config import EditorConfig
-    from redraft.training.retriever_config import RetrieverConfig
-
-    return {"retriever": RetrieverConfig(), "editor": EditorConfig()}
-
-
-if __name__ == "__main__":
-    typer.run(command)

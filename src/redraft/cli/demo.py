@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,11 +61,10 @@ def command(
     from redraft.data.pairs import read_pairs, write_pairs
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
-    from redraft.storage.output_folder import claim, ensure_ours
+    from redraft.storage.output_folder import claim
     from redraft.training.fit import FitOptions
 
-    seconds = options.seconds(budget)
-    ensure_ours(out, "demo")
+    seconds = options.seconds(budget, none="0s")
     claim(out, "demo")
     examples = read_pairs(SUPPORT / "pairs.jsonl")
     held_out = read_pairs(SUPPORT / "questions.jsonl")[:questions]
@@ -80,9 +80,8 @@ def command(
     )
     _ask(model)
     shown, table = _compare(model, held_out, seconds)
-    facts = {name: str(value) for name, value in describe_model(out / "model").items()}
-    title = "Redraft on a support team's questions"
-    write_evaluation(shown, out, title=title, facts=facts, retriever=model.retriever)
+    title, facts = "Redraft on a support team's questions", describe_model(out / "model")
+    write_evaluation(shown, out, model.retriever, title=title, facts=facts)
     console.print(table)
     _complete_code()
     report = out / "report.html"
@@ -133,23 +132,19 @@ def _compare(
     table.add_column("system")
     table.add_column("right", justify="right")
     table.add_column("BLEU", justify="right")
-    evaluations = []
     for name, system in _systems(model, seconds):
-        evaluations.append(evaluate(system, held_out))
-        answers = [answer.output if answer else "" for answer in evaluations[-1].answers]
+        evaluation = evaluate(system, held_out)
         right = sum(
-            is_same_output(answer, example.y)
-            for answer, example in zip(answers, held_out, strict=True)
+            answer is not None and is_same_output(answer.output, example.y)
+            for answer, example in zip(evaluation.answers, held_out, strict=True)
         )
-        bleu = evaluations[-1].scores.metrics["bleu_yin"]
+        bleu = evaluation.scores.metrics["bleu_yin"]
         table.add_row(name, f"{right} of {len(held_out)}", f"{bleu:.1f}")
-    return evaluations[-1], table
+    return evaluation, table
 
 
 def _systems(model: "RetrieveAndEdit", seconds: float) -> "Iterator[tuple[str, RetrieveAndEdit]]":
     """Yield the systems to compare, the model itself last; a Seq2Seq only if torch is there."""
-    from importlib.util import find_spec
-
     from redraft.editing.base import VerbatimEditor
     from redraft.editing.substitution import SubstitutionEditor
     from redraft.model import RetrieveAndEdit
@@ -159,10 +154,8 @@ def _systems(model: "RetrieveAndEdit", seconds: float) -> "Iterator[tuple[str, R
     yield "nearest stored answer", RetrieveAndEdit(model.retriever, VerbatimEditor())
     if seconds and find_spec("torch") is not None:
         with watched("training a Seq2Seq") as on_step:
-            options = FitOptions(seed=SEED, budget=seconds, on_step=on_step, dev=())
-            trained = RetrieveAndEdit.fit(
-                examples, retriever="none", editor="neural", options=options
-            )
+            fit = FitOptions(seed=SEED, budget=seconds, on_step=on_step, dev=())
+            trained = RetrieveAndEdit.fit(examples, retriever="none", editor="neural", options=fit)
         yield f"Seq2Seq, trained for {seconds:.0f} s", trained
     substitution = SubstitutionEditor.fit(examples, model.retriever)
     yield "nearest, values substituted", RetrieveAndEdit(model.retriever, substitution)
@@ -179,12 +172,9 @@ def _complete_code() -> None:
     from redraft.model import RetrieveAndEdit
     from redraft.retrieval.bm25 import Bm25Retriever
 
-    console = stdout()
     with working("mining the standard library"):
         mined = map(mine, standard_library()[:SOURCE_FILES])
-        functions = [
-            function for rows in mined if not isinstance(rows, BadRow) for function in rows
-        ]
+        functions = [row for rows in mined if not isinstance(rows, BadRow) for row in rows]
     long_bodies = [function for function in functions if function.y.count("\n") >= 4]
     example = long_bodies[SEED % len(long_bodies)]
     others = [function for function in functions if function.y != example.y]
@@ -192,6 +182,7 @@ def _complete_code() -> None:
     typed = "\n".join(example.y.split("\n")[:2]) + "\n"
     buffer = as_source(example.x, typed)
     suggestions = CompletionEngine(model).complete(buffer, len(buffer), k=3)
+    console = stdout()
     console.print(
         f"\n[bold]2. Your own code[/bold]\n{len(functions):,} functions of the standard library, "
         "indexed without training; a completion at the cursor (█):"

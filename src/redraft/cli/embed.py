@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli._bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
-from redraft.cli._options import ModelArgument, StoreOption
+from redraft.cli._options import ModelArgument, StoreOption, argument
 
 cls = BulkCommand
 
@@ -14,16 +14,14 @@ def command(
     model: ModelArgument,
     inputs: Annotated[
         list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="JSON lines (rows with x) or Parquet (columns x, or x.NAME): files, folders, "
-            "glob patterns, or addresses such as s3://bucket/pairs/*.parquet.",
-            show_default=False,
+        argument(
+            "JSON lines (rows with x) or Parquet (columns x, or x.NAME): files, folders, glob "
+            "patterns, or addresses such as s3://bucket/pairs/*.parquet.",
+            "INPUT",
         ),
     ],
     out: Annotated[
-        str,
-        typer.Option("-o", "--out", metavar="FOLDER", help="Output folder or address."),
+        str, typer.Option("-o", "--out", metavar="FOLDER", help="Output folder or address.")
     ],
     rows: RowsOption = ROWS,
     ray: RayOption = None,

@@ -2,24 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import Format, emit, print_note, progress, scores_table, stdout, working
-from redraft.cli._options import (
-    FormatOption,
-    ModelArgument,
-    PairsArgument,
-    StoreOption,
-    XColumns,
-    YColumn,
-)
+from redraft.cli._options import FormatOption, ModelArgument, PairsArgument, StoreOption
 from redraft.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from redraft.metrics.evaluation import Evaluation
     from redraft.model import RetrieveAndEdit
@@ -38,8 +31,8 @@ def command(
             "-o", "--out", help="Output folder for rows.jsonl, scores.json and report.html."
         ),
     ] = Path("evaluation"),
-    x_columns: XColumns = "",
-    y_column: YColumn = "y",
+    x_columns: options.XColumns = "",
+    y_column: options.YColumn = "y",
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
@@ -55,38 +48,28 @@ def command(
     ensure_ours(out, "evaluation")
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model, store=store)
-        facts = {name: str(value) for name, value in describe_model(model, store=store).items()}
-    examples = read_pairs(pairs, options.columns(x_columns, y_column))
-    evaluation = evaluate(loaded, examples)
+        facts = describe_model(model, store=store)
+    evaluation = evaluate(loaded, read_pairs(pairs, options.columns(x_columns, y_column)))
     with working("writing the report"):
-        title = f"{model.name} on {pairs.name}"
         claim(out, "evaluation")
-        written = write_evaluation(
-            evaluation, out, title=title, facts=facts, retriever=loaded.retriever
-        )
+        title = f"{model.name} on {pairs.name}"
+        files = write_evaluation(evaluation, out, loaded.retriever, title=title, facts=facts)
     if form is Format.JSON:
         emit(evaluation.scores.to_json())
     else:
         system = f"{loaded.retriever.name} + {loaded.editor.name}"
-        stdout().print(scores_table({system: evaluation.scores}, title=str(pairs)))
-    print_note(f"{written}: {out}/")
+        stdout().print(scores_table(system, evaluation.scores, title=str(pairs)))
+    print_note(f"{files}: {out}/")
 
 
-def evaluate(
-    model: "RetrieveAndEdit", examples: "Sequence[Example]", *, leave_out: bool = False
-) -> "Evaluation":
-    """Predict the examples with progress on stderr, and return the scored evaluation.
-
-    With `leave_out`, an example is never its own prototype, nor is one with the same output.
-    """
+def evaluate(model: "RetrieveAndEdit", examples: "Sequence[Example]") -> "Evaluation":
+    """Predict the examples with progress on stderr, and return the scored evaluation."""
     from redraft.metrics.evaluation import Evaluation
 
     predictions = []
     batches = range(0, len(examples), _BATCH)
     for start in progress(batches, "predicting", total=len(batches)):
-        batch = examples[start : start + _BATCH]
-        exclude = batch if leave_out else None
-        predictions += model.predict([example.x for example in batch], exclude=exclude)
+        predictions += model.predict([example.x for example in examples[start : start + _BATCH]])
     references = {example.y for example in examples}
     train_outputs = references.intersection(example.y for example in model.retriever.examples)
     with working("scoring"):
@@ -96,14 +79,15 @@ def evaluate(
 def write_evaluation(
     evaluation: "Evaluation",
     out: Path,
+    retriever: "Retriever",
     *,
     title: str,
-    facts: dict[str, str],
-    retriever: "Retriever | None" = None,
+    facts: "Mapping[str, Any]",
 ) -> str:
     """Write rows, scores and report into the folder `out`; return their names.
 
-    Without plotly there is no report, and a note says how to install it.
+    `facts` describe the model. Without plotly there is no report, and a note says how to install
+    it.
     """
     from redraft.report.page import write_report
 
@@ -112,8 +96,9 @@ def write_evaluation(
     scores = json.dumps(evaluation.scores.to_json(), indent=2) + "\n"
     (out / "scores.json").write_text(scores, encoding="utf-8")
     path = out / "report.html"
+    shown = {name: str(value) for name, value in facts.items()}
     try:
-        write_report(evaluation, path, title=title, facts=facts, retriever=retriever)
+        write_report(evaluation, path, title=title, facts=shown, retriever=retriever)
     except MissingExtraError as error:
         path.unlink(missing_ok=True)  # of an earlier evaluation
         print_note(f"no report: {error}")

@@ -9,7 +9,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import emit
-from redraft.cli._options import PairsArgument, StoreOption, XColumns, YColumn
+from redraft.cli._options import PairsArgument, StoreOption, XColumns, YColumn, ranged
 from redraft.config.ranges import SEED
 from redraft.config.toml import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 
@@ -49,9 +49,7 @@ def command(
             help="TOML with settings for [retriever.training], [editor.network] and so on."
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=SEED.low, max=SEED.high, help="The same seed gives the same weights.")
-    ] = 0,
+    seed: Annotated[int, ranged(SEED, "The same seed gives the same weights.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     x_columns: XColumns = "",
     y_column: YColumn = "y",

@@ -6,19 +6,16 @@ from typing import Annotated
 import typer
 
 from redraft.cli._console import emit, print_note, progress, working
-from redraft.cli._options import StoreOption
+from redraft.cli._options import StoreOption, argument
 from redraft.cli.mine import show_skipped
 from redraft.errors import ConfigError
 
 
 def command(
-    paths: Annotated[
-        list[Path], typer.Argument(help="Python files or folders.", show_default=False)
-    ],
+    paths: Annotated[list[Path], argument("Python files or folders.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Output folder of the model.")],
     source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Trained model to start from. [the one in --out]"),
+        Path | None, typer.Option("--from", help="Trained model to start from. [the one in --out]")
     ] = None,
     without: Annotated[
         list[str] | None,

@@ -11,10 +11,9 @@ import typer
 from redraft.cli import _options as options
 from redraft.cli._bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
 from redraft.cli._console import Format, emit, print_note, progress, stdout, working
-from redraft.cli._options import FormatOption, ModelArgument, StoreOption, WhereOption
-from redraft.config.ranges import BEAM, CANDIDATES, SEED, TTT_STEPS
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, argument, ranged
+from redraft.config.ranges import BEAM, CANDIDATES, SEED, TTT_STEPS, Range
 from redraft.data.inputs import input_of, parse_input
-from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
@@ -28,12 +27,7 @@ cls = BulkCommand
 
 def command(
     model: ModelArgument,
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INPUT]", help="Text, or a JSON object of fields.", show_default=False
-        ),
-    ] = None,
+    text: Annotated[str | None, argument("Text, or a JSON object of fields.", "[INPUT]")] = None,
     file: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,15 +46,7 @@ def command(
     ] = None,
     rows: RowsOption = ROWS,
     ray: RayOption = None,
-    k: Annotated[
-        int,
-        typer.Option(
-            "-k",
-            min=CANDIDATES.low,
-            max=CANDIDATES.high,
-            help="Number of candidates per input.",
-        ),
-    ] = 1,
+    k: Annotated[int, ranged(CANDIDATES, "Number of candidates per input.", "-k")] = 1,
     explain: Annotated[
         bool,
         typer.Option(
@@ -69,20 +55,14 @@ def command(
         ),
     ] = False,
     beam: Annotated[
-        int | None,
-        typer.Option(
-            min=BEAM.low,
-            max=BEAM.high,
-            help="Beam size; 1 is greedy decoding, the fastest. [5]",
-        ),
+        int | None, ranged(BEAM, "Beam size; 1 is greedy decoding, the fastest. [5]")
     ] = None,
     ttt_steps: Annotated[
         int | None,
-        typer.Option(
-            min=TTT_STEPS.low,
-            max=TTT_STEPS.high,
-            help="Steps of test-time training on the nearest examples before each prediction, such "
-            "as 4. Slow; helps most with examples added after training. [as fitted: 0]",
+        ranged(
+            TTT_STEPS,
+            "Steps of test-time training on the nearest examples before each prediction, such as "
+            "4. Slow; helps most with examples added after training. [as fitted: 0]",
         ),
     ] = None,
     syntax: Annotated[
@@ -91,27 +71,24 @@ def command(
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(
+        ranged(
+            SEED,
+            "Sample candidates from the model's distribution with this random seed, instead of "
+            "beam search.",
             metavar="SEED",
-            min=SEED.low,
-            max=SEED.high,
-            help="Sample candidates from the model's distribution with this random seed, instead "
-            "of beam search.",
         ),
     ] = None,
     min_confidence: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Abstain below this confidence, such as 0.8."),
+        float | None, ranged(Range(0, 1), "Abstain below this confidence, such as 0.8.")
     ] = None,
     precision: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Abstain below the confidence that reached this precision on held-out pairs.",
+        ranged(
+            Range(0, 1),
+            "Abstain below the confidence that reached this precision on held-out pairs.",
         ),
     ] = None,
-    where: WhereOption = None,
+    where: options.WhereOption = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
@@ -147,11 +124,7 @@ def command(
         {"--ttt-steps": ttt_steps, "--precision": precision},
         {"--ttt-steps": ttt_steps, "--min-confidence": min_confidence},
     )
-    decoding = {
-        "beam_size": beam,
-        "ttt_steps": ttt_steps,
-        "syntax": syntax,
-    }
+    decoding = {"beam_size": beam, "ttt_steps": ttt_steps, "syntax": syntax}
     predict_options = PredictOptions(
         k, explain, decoding, min_confidence, precision, options.filters(where)
     )
@@ -206,14 +179,19 @@ def _naming_options() -> Iterator[None]:
 
 def _print(prediction: "Prediction", *, explain: bool) -> None:
     """Print the candidates as panels."""
-    from redraft.cli._panels import abstained_line, candidate_panel, explained_panel
+    from redraft.cli._panels import (
+        abstained_line,
+        candidate_panel,
+        explained_panel,
+        no_answer_panel,
+    )
 
     console = stdout()
     marks = not console.is_terminal
     if prediction.abstains and prediction.ranked:
         console.print(abstained_line(prediction.confidence, prediction.threshold or 0.0))
     if not prediction.ranked:
-        console.print(candidate_panel(prediction.x, None))
+        console.print(no_answer_panel(prediction.x))
     for rank, candidate in enumerate(prediction.ranked, start=1):
         if explain:
             panel = explained_panel(prediction.x, candidate, rank=rank, marks=marks)
@@ -222,19 +200,10 @@ def _print(prediction: "Prediction", *, explain: bool) -> None:
         console.print(panel)
 
 
-def _read_inputs(path: Path, fields: "Sequence[str]") -> "list[Input]":
-    """Read the inputs of a file: JSON lines with a key x, or plain text lines."""
-    if path.name.removesuffix(".gz").endswith(("jsonl", "ndjson")):
-        rows = read_json_lines(path)
-    else:
-        rows = ((line, {"x": text}) for line, text in read_text_lines(path))
-    inputs = []
-    for line, value in rows:
-        x = value.get("x") if isinstance(value, dict) else value
-        if isinstance(x, Unreadable):
-            raise PairsError(f"{path}:{line}: {x.reason}")
+def _read_inputs(path: Path, fields: "Sequence[str]") -> "Iterator[Input]":
+    """Yield the inputs of a file: JSON lines with a key x, or plain text lines."""
+    for where, value in options.read_values(path):
         try:
-            inputs.append(input_of(value, fields))
+            yield input_of(value, fields)
         except PairsError as error:
-            raise PairsError(f"{path}:{line}: {error}") from error
-    return inputs
+            raise PairsError(f"{where}: {error}") from error

@@ -6,7 +6,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import Format, emit, stdout, working
-from redraft.cli._options import FormatOption, ModelArgument, StoreOption, WhereOption
+from redraft.cli._options import FormatOption, ModelArgument, StoreOption, argument, ranged
 from redraft.config.ranges import RETRIEVED
 from redraft.data.inputs import fields_of, parse_input
 
@@ -16,19 +16,12 @@ if TYPE_CHECKING:
 
 def command(
     model: ModelArgument,
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="INPUT", help="Text, or a JSON object of fields.", show_default=False
-        ),
-    ],
-    k: Annotated[
-        int, typer.Option("-k", min=RETRIEVED.low, max=RETRIEVED.high, help="Number of examples.")
-    ] = 5,
+    text: Annotated[str, argument("Text, or a JSON object of fields.", "INPUT")],
+    k: Annotated[int, ranged(RETRIEVED, "Number of examples.", "-k")] = 5,
     explain: Annotated[
         bool, typer.Option(help="Show shared words and the diff between the inputs.")
     ] = False,
-    where: WhereOption = None,
+    where: options.WhereOption = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redraft.cli._console import Format, emit, scores_table, stdout
-from redraft.cli._options import FormatOption
+from redraft.cli._options import FormatOption, argument, is_json_lines, read_values
 from redraft.data.pairs import is_pairs, read_pairs
-from redraft.data.rows import NEWLINE_MARK, Unreadable, read_json_lines, read_text_lines
+from redraft.data.rows import NEWLINE_MARK
 from redraft.errors import PairsError
 
 if TYPE_CHECKING:
@@ -20,17 +20,12 @@ OUTPUT_KEYS = ("output", "prediction", "y")
 def command(
     predictions: Annotated[
         Path,
-        typer.Argument(
-            help="Predicted outputs: text lines with § for newlines, or .jsonl rows with `output`.",
-            show_default=False,
+        argument(
+            "Predicted outputs: text lines with § for newlines, or .jsonl rows with `output`."
         ),
     ],
     references: Annotated[
-        Path,
-        typer.Argument(
-            help="Reference outputs: text lines, .jsonl rows with `y`, or a file of pairs.",
-            show_default=False,
-        ),
+        Path, argument("Reference outputs: text lines, .jsonl rows with `y`, or a file of pairs.")
     ],
     train: Annotated[
         Path | None,
@@ -55,7 +50,7 @@ def command(
     scores = score(expected, _read_outputs(predictions), train_outputs=train_outputs)
     completions = _completions(predictions)
     if form is Format.TABLE:
-        stdout().print(scores_table({predictions.name: scores}, title=str(references)))
+        stdout().print(scores_table(predictions.name, scores, title=str(references)))
     else:
         extra = completions.to_json() if completions else {}
         row = scores.to_json()
@@ -64,21 +59,13 @@ def command(
 
 def _read_outputs(path: Path) -> list[str | None]:
     """Read the outputs in a file; None marks a missing one."""
-    if _is_json(path):
-        return [_output(value, f"{path}:{line}") for line, value in read_json_lines(path)]
-    if is_pairs(path):
+    if is_pairs(path) and not is_json_lines(path):
         return [example.y for example in read_pairs(path)]
-    return [_output(text, f"{path}:{line}") for line, text in read_text_lines(path)]
-
-
-def _is_json(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+    return [_output(value, where) for where, value in read_values(path)]
 
 
 def _output(value: Any, where: str) -> str | None:
     """Return the output in a row: a text, or the value of the first key in OUTPUT_KEYS."""
-    if isinstance(value, Unreadable):
-        raise PairsError(f"{where}: {value.reason}")
     if isinstance(value, dict):
         keys = [key for key in OUTPUT_KEYS if key in value]
         if not keys:
@@ -95,9 +82,9 @@ def _completions(path: Path) -> "Scores | None":
 
     from redraft.metrics.scores import score_completions
 
-    if not _is_json(path):
+    if not is_json_lines(path):
         return None
-    rows = [value for _, value in read_json_lines(path)]
+    rows = [value for _, value in read_values(path)]
     ranks = [row["ranks"] for row in rows if isinstance(row, dict) and "ranks" in row]
     if not ranks:
         return None

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from redraft.cli._console import print_note
-from redraft.cli._options import StoreOption
+from redraft.cli._options import StoreOption, argument
 from redraft.errors import ConfigError, MissingExtraError, ModelError
 from redraft.storage.manifest import MANIFEST
 
@@ -23,11 +23,10 @@ _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "watchfiles")
 def command(
     models: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL",
-            help="Model folders written by `redraft fit`, as FOLDER or NAME=FOLDER. The name "
-            "defaults to the folder's name. The first model is the default.",
-            show_default=False,
+        argument(
+            "Model folders written by `redraft fit`, as FOLDER or NAME=FOLDER. The name defaults "
+            "to the folder's name. The first model is the default.",
+            "MODEL",
         ),
     ],
     host: Annotated[
@@ -59,8 +58,7 @@ def command(
         typer.Option(min=0.1, max=LONGEST_TIME_LIMIT, help="Timeout of a request in seconds."),
     ] = 30.0,
     batching: Annotated[
-        bool,
-        typer.Option(help="Batch predict requests that arrive at the same time."),
+        bool, typer.Option(help="Batch predict requests that arrive at the same time.")
     ] = True,
     store: StoreOption = None,
 ) -> None:
@@ -97,19 +95,17 @@ def command(
         pool=ModelPoolConfig(time_limit=time_limit, is_batching=batching),
         security=SecurityConfig(token=token or None, names=names_of(host)),
     )
+    loaders = {
+        name: loader(
+            name, folder, persist=name not in watched, store=store if name in stored else None
+        )
+        for name, folder in folders.items()
+    }
     serve(
-        {
-            name: loader(
-                name,
-                folder,
-                persist=name not in watched,
-                store=store if name in stored else None,
-            )
-            for name, folder in folders.items()
-        },
+        loaders,
         BindAddress(host, port),
         config,
-        announce=lambda url: _announce(url, list(folders)),
+        announce=lambda url: typer.echo(f"serving {', '.join(folders)} at {url} (Ctrl-C stops)"),
         background=[
             *(watch_files(name, paths) for name, paths in watched.items()),
             *(sync_model(name) for name in folders if name not in watched),
@@ -175,7 +171,3 @@ def named_folders(models: Sequence[str]) -> dict[str, Path]:
             )
         folders[name] = Path(path)
     return folders
-
-
-def _announce(url: str, names: Sequence[str]) -> None:
-    typer.echo(f"serving {', '.join(names)} at {url} (Ctrl-C stops)")

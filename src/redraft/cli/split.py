@@ -1,7 +1,6 @@
 """`redraft split`: split a file of pairs into train, dev and test."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import emit, progress
-from redraft.cli._options import PairsArgument, XColumns, YColumn
+from redraft.cli._options import PairsArgument, XColumns, YColumn, ranged
 from redraft.config.ranges import SEED
 from redraft.errors import PairsError
 
@@ -28,7 +27,7 @@ def command(
         str | None,
         typer.Option(help="Keep pairs with the same value of this meta key in the same split."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=SEED.low, max=SEED.high, help="Random seed.")] = 0,
+    seed: Annotated[int, ranged(SEED, "Random seed.")] = 0,
     x_columns: XColumns = "",
     y_column: YColumn = "y",
 ) -> None:
@@ -42,7 +41,9 @@ def command(
     from redraft.storage.output_folder import claim, ensure_ours
 
     parts = _parse_shares(shares)
-    _check_input_is_kept(pairs, out, parts)
+    for path in (out / f"{name}.jsonl" for name in parts):
+        if path.exists() and pairs.exists() and path.samefile(pairs):
+            raise PairsError(f"{pairs}: the input would be overwritten; name another folder")
     ensure_ours(out, "split")
     rows = progress(
         read_numbered(pairs, options.columns(x_columns, y_column)), f"reading {pairs.name}"
@@ -67,11 +68,3 @@ def _parse_shares(shares: str) -> dict[str, float]:
                 f"--shares {shares}: {name!r} is not a file name; use letters, digits, - and _"
             )
     return parts
-
-
-def _check_input_is_kept(pairs: Path, out: Path, parts: Iterable[str]) -> None:
-    """Raise `PairsError` if a split would overwrite the input."""
-    for name in parts:
-        path = out / f"{name}.jsonl"
-        if path.exists() and pairs.exists() and path.samefile(pairs):
-            raise PairsError(f"{pairs}: the input would be overwritten; name another folder")

@@ -64,7 +64,7 @@ def override(config: Config, values: Mapping[str, Any], *, where: str) -> Config
     a float is expected.
     """
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: expected a table of settings, got {_kind(values)}")
+        raise ConfigError(f"{where}: expected a table of settings, got {type(values).__name__}")
     types = types_of(type(config))  # type: ignore[arg-type]
     changed: dict[str, Any] = {}
     for name, value in values.items():
@@ -77,12 +77,12 @@ def override(config: Config, values: Mapping[str, Any], *, where: str) -> Config
             continue
         if type(value) is not wanted and not (type(value) is int and wanted is float):
             raise ConfigError(
-                f"{where}: {name} must be of type {wanted.__name__}, got {_kind(value)}"
+                f"{where}: {name} must be of type {wanted.__name__}, got {type(value).__name__}"
             )
         if allowed is not None and value not in allowed:
             reason = f"{name} is {shown(value)}; expected {allowed.describe(wanted)}"
             raise ConfigError(f"{where}: {reason}")
-        changed[name] = _as_float(name, value, where) if wanted is float else value
+        changed[name] = float(values[name]) if wanted is float else value
     try:
         return dataclasses.replace(config, **changed)  # type: ignore[type-var]
     except ConfigError as error:  # settings at odds with each other
@@ -106,17 +106,6 @@ def _nearest(config_type: type, name: str) -> str:
     return f"did you mean {names[nearest[0]]}? " if nearest else ""
 
 
-def _as_float(name: str, value: Any, where: str) -> float:
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise ConfigError(f"{where}: {name} is {shown(value)}; that is no float") from error
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__
-
-
 def to_toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
     """Return flat tables as TOML text."""
     lines = []
@@ -135,18 +124,3 @@ def toml_value(value: str | bool | int | float) -> str:
         return repr(value)  # not JSON: TOML has inf and nan
     # TOML's basic strings, booleans and integers are JSON's, but for the delete character
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def merged(*settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge settings and their tables; later ones override earlier ones."""
-    result: dict[str, Any] = {}
-    for layer in settings:
-        for name, value in layer.items():
-            is_table = isinstance(value, Mapping)
-            result[name] = {**result.get(name, {}), **value} if is_table else value
-    return result
-
-
-def values_of(config: Any) -> dict[str, Any]:
-    """Return the settings of a dataclass by name."""
-    return dataclasses.asdict(config)

@@ -31,10 +31,8 @@ def check_network(path: Path, config: EditNetworkConfig, *, source_ids: int, wei
     `source_ids` is the number of sources. Tensor shapes are checked when the weights are loaded.
     """
     tensors = len(tensor_shapes(weights))
-    layers = 0
-    for name in ("encoder_layers", "decoder_layers"):
-        layers += whole(path, name, getattr(config, name), least=0, most=tensors)
-    if layers > tensors or (config.architecture == "lstm" and source_ids > tensors):
+    whole(path, "decoder_layers", config.decoder_layers, least=0, most=tensors)
+    if config.architecture == "lstm" and source_ids > tensors:
         raise damaged(weights, f"it holds another network than {path.name} describes")
 
 

@@ -59,12 +59,10 @@ def score(
     *,
     train_outputs: Collection[str] | None = None,
     language: Language | None = None,
-    clusters: Sequence[str] | None = None,
 ) -> Scores:
     """Compute all metrics of full outputs; a missing output is None and scores 0.
 
-    With `train_outputs`, `exact_unseen` is the exact match on references not among them. With
-    `clusters`, intervals resample whole clusters.
+    With `train_outputs`, `exact_unseen` is the exact match on references not among them.
     """
     if len(references) != len(outputs):
         raise PairsError(
@@ -82,60 +80,40 @@ def score(
     }
     if language == "python":
         per_example["parses"] = [float(parses(output)) for output in outputs]
-    metrics, interval = _means(per_example, clusters)
+    metrics, interval = _means(per_example)
     statistics = corpus_statistics(references, outputs)
     metrics["bleu_corpus"] = 100 * bleu_corpus(statistics)
-    interval["bleu_corpus"] = _corpus_interval(statistics, clusters)
+    interval["bleu_corpus"] = bootstrap(statistics, _corpus_bleu)
     notes: dict[str, Any] = {"language": language, "signature": corpus_signature()}
     if train_outputs is not None:
         unseen = np.array([reference not in train_outputs for reference in references])
         notes |= {"n_unseen": int(unseen.sum()), "share_in_train": 100 * float(1 - unseen.mean())}
-        _add_unseen(metrics, interval, np.array(per_example["exact"])[unseen])
+        if unseen.any():
+            exact_unseen = np.array(per_example["exact"])[unseen].tolist()
+            means, intervals = _means({"exact_unseen": exact_unseen})
+            metrics, interval = metrics | means, interval | intervals
     return Scores(len(references), metrics, interval, per_example, notes)
 
 
-def score_completions(
-    functions: Sequence[Ranks], *, clusters: Sequence[str] | None = None
-) -> Scores:
+def score_completions(functions: Sequence[Ranks]) -> Scores:
     """Compute the completion metrics, in ours and the paper's definition, from token ranks."""
     if not functions:
         raise PairsError("nothing to score; give the ranks of at least one function")
     per_example = completion_metrics(functions)
-    metrics, interval = _means(per_example, clusters, scale=1)
-    paper = completion_metrics_paper(functions)
-    paper_clusters = clusters[: len(next(iter(paper.values())))] if clusters else None
-    paper_metrics, paper_interval = _means(paper, paper_clusters, scale=1)
-    return Scores(
-        len(functions), metrics | paper_metrics, interval | paper_interval, per_example, {}
-    )
+    metrics, interval = _means(per_example | completion_metrics_paper(functions), scale=1)
+    return Scores(len(functions), metrics, interval, per_example, {})
 
 
 def _means(
-    per_example: Mapping[str, Sequence[float]],
-    clusters: Sequence[str] | None,
-    *,
-    scale: float = 100,
+    per_example: Mapping[str, Sequence[float]], *, scale: float = 100
 ) -> tuple[dict[str, float], dict[str, Interval]]:
     metrics, interval = {}, {}
     for name, values in per_example.items():
         metrics[name] = scale * float(np.mean(values))
-        low, high = mean_interval(values, clusters=clusters)
+        low, high = mean_interval(values)
         interval[name] = (scale * low, scale * high)
     return metrics, interval
 
 
-def _corpus_interval(statistics: NDArray[np.int64], clusters: Sequence[str] | None) -> Interval:
-    def bleu(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array([100 * bleu_corpus(row[None].astype(np.int64)) for row in sums])
-
-    return bootstrap(statistics, bleu, clusters=clusters)
-
-
-def _add_unseen(
-    metrics: dict[str, float], interval: dict[str, Interval], exact: NDArray[np.float64]
-) -> None:
-    """Add the exact match on examples whose output is not in the training data."""
-    if len(exact):
-        metrics["exact_unseen"] = 100 * float(exact.mean())
-        low, high = mean_interval(exact)
-        interval["exact_unseen"] = (100 * low, 100 * high)
+def _corpus_bleu(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.array([100 * bleu_corpus(row[None].astype(np.int64)) for row in sums])

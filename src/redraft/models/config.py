@@ -13,6 +13,9 @@ ARCHITECTURE_NAMES = ["transformer", "lstm"]
 COPYING_NAMES = ["pointer", "positional", "none"]
 """The keys of `ARCHITECTURES` and `COPYINGS` in `edit_network`."""
 
+ENCODER_LAYERS = 2
+"""Layers of the editor's encoder, in the paper too."""
+
 HEADS = 4
 """Attention heads of every Transformer layer."""
 
@@ -25,7 +28,6 @@ class EditNetworkConfig:
     copying: str = "pointer"
     word_width: Annotated[int, WIDTH] = 128
     width: Annotated[int, WIDTH] = 128
-    encoder_layers: Annotated[int, LAYERS] = 2
     decoder_layers: Annotated[int, LAYERS] = 3
     dropout: Annotated[float, DROPOUT] = 0.1
     word_dropout: Annotated[float, SHARE] = 0.0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from redraft.models.batch import EditBatch
-from redraft.models.config import HEADS, EditNetworkConfig
+from redraft.models.config import ENCODER_LAYERS, HEADS, EditNetworkConfig
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
@@ -195,7 +195,7 @@ def _lstm(
 ) -> tuple[LSTMEncoder, Decoder]:
     source_ids, rate = len(sizes.copyable), config.dropout
     encoder = LSTMEncoder(
-        source_ids, embedded_width, config.width, layers=config.encoder_layers, dropout_rate=rate
+        source_ids, embedded_width, config.width, layers=ENCODER_LAYERS, dropout_rate=rate
     )
     decoder = LSTMDecoder(
         source_ids,
@@ -217,7 +217,7 @@ def _transformer(
         source_ids,
         embedded_width,
         width,
-        layers=config.encoder_layers,
+        layers=ENCODER_LAYERS,
         heads=HEADS,
         dropout_rate=rate,
     )

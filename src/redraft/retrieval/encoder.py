@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
@@ -70,7 +71,7 @@ class DenseEncoder:
         """Write vocabulary, settings and weights."""
         self.encoding.save(folder / "vocabulary.txt")
         save_file(self.network.state_dict(), folder / "weights.safetensors")
-        described = {"fields": self.fields, "network": settings.values_of(self.network.config)}
+        described = {"fields": self.fields, "network": asdict(self.network.config)}
         text = json.dumps(described, indent=2) + "\n"
         (folder / "encoder.json").write_text(text, encoding="utf-8")
 

@@ -15,7 +15,7 @@ from typing import Any
 from redraft import __version__
 
 MANIFEST = "manifest.json"
-FORMAT = 3
+FORMAT = 4
 
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_NAME = 255

@@ -4,14 +4,15 @@ import random
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from redraft.config.ranges import SHARE, check_ranges
 from redraft.text.edit_encoder import Tokens
 from redraft.text.tokenizer import is_word
 
 RARE, RARE_SHARE = 10, 0.15
 """A word in at most this many examples, or this share, is more likely a name than a keyword."""
+
+IDENTITIES = 0.1
+"""Share of examples that become their own prototype, as in the paper."""
 
 SWAPPED_EXAMPLES = 0.5
 """Share of examples whose numbers are swapped."""
@@ -26,16 +27,11 @@ _NUMBER = re.compile(r"\d+")
 class AugmentationConfig:
     """The augmentations of training examples.
 
-    A share `identity` of the examples become their own prototype, as in the paper. With
-    `shared_words`, some of the numbers that input and output share are replaced in both, and some
-    of the rare words are treated as OOV, so that they must be copied.
+    With `shared_words`, some of the numbers that input and output share are replaced in both, and
+    some of the rare words are treated as OOV, so that they must be copied.
     """
 
-    identity: Annotated[float, SHARE] = 0.1
     shared_words: bool = True
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 def numbers_in(tokens: Iterable[str]) -> set[str]:

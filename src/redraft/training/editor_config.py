@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from redraft.config import presets
-from redraft.config.ranges import SHARE, Range, check_ranges
+from redraft.config.ranges import SHARE, check_ranges
 from redraft.config.toml import build
 from redraft.editing.decoding import DecodingConfig
 from redraft.errors import ConfigError
@@ -26,14 +26,11 @@ PROJECT = "package"
 class PrototypesConfig:
     """Sampling of training prototypes.
 
-    A learned retriever adds its noise to queries and examples; with others, n prototypes are drawn
-    from the n + `sample_from_top` - 1 nearest. For examples of several projects, prototypes come
-    from an index of the example's project, and for a share `cross_project` of the examples from
-    other projects. A share `prototype_dropout` gets none, which trains the editor to write as well
-    as to copy.
+    For examples of several projects, prototypes come from an index of the example's project, and
+    for a share `cross_project` of the examples from other projects. A share `prototype_dropout`
+    gets none, which trains the editor to write as well as to copy.
     """
 
-    sample_from_top: Annotated[int, Range(1, 1_000)] = 3
     cross_project: Annotated[float, SHARE] = 0.1
     prototype_dropout: Annotated[float, SHARE] = 0.0
 
@@ -58,14 +55,13 @@ class EditorConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
-def paper_config() -> EditorConfig:
-    """Return the sizes and the schedule of the paper's code on Hearthstone."""
-    return build(EditorConfig, presets.paper(0)["editor"], where="preset paper")
-
-
 def default_config(examples: int, *, projects: int = 1) -> EditorConfig:
     """Return the preset for this many training examples of this many projects."""
-    name = presets.choose(examples, projects=projects)
+    return preset_config(presets.choose(examples, projects=projects), examples)
+
+
+def preset_config(name: str, examples: int) -> EditorConfig:
+    """Return the editor's settings of a preset for this many training examples."""
     return build(EditorConfig, presets.preset(name, examples)["editor"], where=f"preset {name}")
 
 

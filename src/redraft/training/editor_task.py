@@ -21,6 +21,7 @@ from redraft.text.edit_encoder import (
     Tokens,
 )
 from redraft.training.augmentation import (
+    IDENTITIES,
     MASKED_WORDS,
     SWAPPED_EXAMPLES,
     AugmentationConfig,
@@ -113,14 +114,14 @@ class EditorTask(Task):
         self, example: Example, prototypes: Sequence[Example], rng: random.Random
     ) -> EncodedEdit:
         """Augment and encode an example with its prototypes."""
-        augmentation = self.augmentation
+        shared_words = self.augmentation.shared_words
         tokens = self._tokens(example)
         prototype_tokens = [self._tokens(prototype) for prototype in prototypes]
-        if prototype_tokens and rng.random() < augmentation.identity:
+        if prototype_tokens and rng.random() < IDENTITIES:
             prototype_tokens[0] = tokens
-        if rng.random() < SWAPPED_EXAMPLES * augmentation.shared_words:
+        if rng.random() < SWAPPED_EXAMPLES * shared_words:
             tokens = swap_numbers(tokens, self.numbers, rng)
-        masked = words_to_mask(tokens, self.rare, MASKED_WORDS * augmentation.shared_words, rng)
+        masked = words_to_mask(tokens, self.rare, MASKED_WORDS * shared_words, rng)
         encoding = self.editor.encoding
         return encoding.encode(tokens.fields, [prototype_tokens], tokens.output, hidden=masked)[0]
 

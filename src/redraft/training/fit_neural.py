@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from redraft.config.toml import merged, override, values_of
+from redraft.config.toml import override
 from redraft.editing.constraints import AUTO
 from redraft.editing.neural import NeuralEditor
 from redraft.editing.sketch import sketch_examples
@@ -59,6 +59,9 @@ from redraft.training.retriever_task import (
 from redraft.training.run_folder import run_folder
 from redraft.training.schedule import AdamConfig
 from redraft.types import Example
+
+SAMPLED_FROM = 3
+"""A training prototype is one of this many nearest; a learned retriever adds noise instead."""
 
 CALIBRATION_SHARE = 0.1
 """Share of the budget for calibration."""
@@ -177,8 +180,9 @@ def train_sketches(parts: Split, table: ValueTable, options: FitOptions) -> Sket
     train, model = sketch_examples(parts.train, table)
     with table.without(parts.dev):
         dev = [model.sketch(example, table) for example in parts.dev]
-    settings = merged(SKETCHES, options.settings.get("editor", {}))
-    options = replace(options, settings={**options.settings, "editor": settings})
+    given = options.settings.get("editor", {})
+    ours = {table: {**values, **given.get(table, {})} for table, values in SKETCHES.items()}
+    options = replace(options, settings={**options.settings, "editor": {**given, **ours}})
     network = train_neural(Split(train, dev), NoRetriever(train), options)
     return SketchEditor(network, model, table)
 
@@ -201,9 +205,7 @@ def prototype_source(
     cache_rows = disk.CHUNK if is_on_disk(train) else math.inf
 
     def nearest(find: Find) -> TopPrototypes:
-        return TopPrototypes(
-            find, top=prototypes.sample_from_top, count=count, cache_rows=cache_rows
-        )
+        return TopPrototypes(find, top=SAMPLED_FROM, count=count, cache_rows=cache_rows)
 
     def from_all() -> PrototypeSource:
         if isinstance(retriever, LearnedRetriever) and isinstance(retriever.encoder, DenseEncoder):
@@ -249,5 +251,5 @@ def _log_sampling(
 
 def _described(training: AdamConfig, network: Any) -> str:
     """Return the most important settings in one line."""
-    sizes = ", ".join(f"{name} {value}" for name, value in values_of(network).items())
+    sizes = ", ".join(f"{name} {value}" for name, value in asdict(network).items())
     return f"at most {training.steps:,} steps of {training.batch_size}; {sizes}"

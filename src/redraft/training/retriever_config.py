@@ -21,16 +21,6 @@ class RetrieverConfig:
     training: AdamConfig = field(default_factory=AdamConfig)
 
 
-def paper_config() -> RetrieverConfig:
-    """Return the sizes and the schedule of the paper's code on Hearthstone."""
-    return preset_config("paper", 0)
-
-
-def large_config() -> RetrieverConfig:
-    """Return the preset for many training examples."""
-    return preset_config("many", presets.SMALL)
-
-
 def default_config(examples: int) -> RetrieverConfig:
     """Return the preset for this many training examples."""
     return preset_config(presets.choose(examples), examples)
