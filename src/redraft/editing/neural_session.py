@@ -20,12 +20,8 @@ from redraft.editing.next_token import Mixture, MixtureState
 from redraft.editing.session import CompletionSession
 from redraft.models.batch import CachePositions
 from redraft.text.edit_encoder import LONGEST_OUTPUT, EditEncoder
-from redraft.text.vocabulary import (
-    BOS_ID,
-    EOS_ID,
-    PAD_ID,
-    UNK_ID,
-)
+from redraft.text.tokenizer import JOIN
+from redraft.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIAL, UNK_ID
 from redraft.types import Completion, Prototype
 
 LONGEST_LINE = 20
@@ -86,7 +82,7 @@ class Words:
         return self.encoding.words(ids, self.oovs)
 
     def longer(self, token: str) -> list[int]:
-        """Return the ids of all words that begin with `token` and are longer."""
+        """Return the ids of all tokens of texts that begin with `token` and are longer."""
         words = self.encoding.vocabulary.alphabetical
         ids = []
         for i in range(bisect_left(words, (token,)), len(words)):
@@ -94,7 +90,7 @@ class Words:
                 break
             ids.append(words[i][1])
         ids += [oov for word, oov in self._ids.items() if word.startswith(token)]
-        return [i for i in ids if self.tokens([i]) != [token]]
+        return [i for i in ids if self.tokens([i])[0] not in (token, JOIN, *SPECIAL)]
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ class NeuralSession(CompletionSession):
         self._ranks: list[int] = CachePositions.pad(editor_input.edits[:1]).ranks[0].tolist()
         self._states: OrderedDict[tuple[int, ...], tuple[Tensor, MixtureState]] = OrderedDict()
         self._eos_ids = [EOS_ID, words.id_of("\n")]  # a completion ends with its line
-        self._suppressed = torch.tensor(SUPPRESSED, device=start.weights.device)
+        self._suppressed = torch.tensor(SUPPRESSED, dtype=torch.long, device=start.weights.device)
 
     @torch.inference_mode()
     def complete(self, prefix: str, k: int = 5) -> list[Completion]:
@@ -167,7 +163,8 @@ class NeuralSession(CompletionSession):
     def _branches(self, typed: Sequence[str]) -> list[_Branch]:
         """Return the tokenizations of a prefix: its last word is complete, or part of another.
 
-        The probabilities of all branches sum to one.
+        The probabilities of all branches sum to one less that of the `SUPPRESSED` tokens: the next
+        word may be one that can be neither generated nor copied.
         """
         dropped = max(0, -(-(len(typed) - LONGEST_OUTPUT) // _STRIDE) * _STRIDE)
         ids = self.words.encode(typed[dropped:])
@@ -221,7 +218,7 @@ class NeuralSession(CompletionSession):
                 SearchConfig(1, LONGEST_LINE, min_log_prob=LEAST_LIKELY),
                 bos=bos,
                 eos_ids=self._eos_ids,
-                suppressed=self._suppressed.tolist(),
+                suppressed=SUPPRESSED,
             )
             for token, hypotheses in zip(open_ended, results, strict=True):
                 for best in hypotheses[:1]:
