@@ -114,7 +114,7 @@ def rewrite(old: str, source: str, new: str) -> str:
 def in_code(old: str, text: str) -> str:
     """Return a value as it can stand outside of quotes in the place of `old`.
 
-    WordSpans are joined to one identifier in the style of `old`, and numbers lose their separators.
+    Words are joined to one identifier in the style of `old`, and numbers lose their separators.
     """
     if _THOUSANDS.fullmatch(text):
         return text.replace(",", "")
