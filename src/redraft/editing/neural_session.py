@@ -7,17 +7,16 @@ probabilities are conditioned on the text of the prefix, not on its tokenization
 import math
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from redraft.editing.beam_search import SearchConfig, beam_search
-from redraft.editing.completion import continuation, readable_prefix
 from redraft.editing.editor_input import EditorInput
 from redraft.editing.next_token import Mixture, MixtureState
-from redraft.editing.session import CompletionSession
+from redraft.editing.session import CompletionSession, continuation, readable_prefix
 from redraft.models.batch import CachePositions
 from redraft.text.edit_encoder import LONGEST_OUTPUT, EditEncoder
 from redraft.text.tokenizer import JOIN
@@ -101,11 +100,6 @@ class _Branch:
     state: MixtureState
     log_probs: Tensor  # (W,) of the next token; -inf if it contradicts the prefix
 
-    @property
-    def best_group(self) -> int:
-        """The group of prototypes with the highest posterior."""
-        return int(self.state.weights[0].argmax())
-
 
 class NeuralSession(CompletionSession):
     """The next-token model of one input, with a cache of states after recent prefixes."""
@@ -152,13 +146,14 @@ class NeuralSession(CompletionSession):
         """Return the example that a token comes from.
 
         This is the cached output with the longest n-gram match (the nearest in a tie) or, without a
-        match of `MIN_MATCH` tokens, the first prototype of the best group.
+        match of `MIN_MATCH` tokens, the first prototype of the group with the highest posterior.
         """
         cache, ranks = branch.state.cache, self._ranks
         matches = torch.where(cache.ids[0] == token, cache.matches[0], 0)[: len(ranks)]
         if len(matches) and matches.max() >= MIN_MATCH:
             return self.editor_input.cached[ranks[int(matches.argmax())]]
-        return next(iter(self.editor_input.groups[branch.best_group]), None)
+        best_group = int(branch.state.weights[0].argmax())
+        return next(iter(self.editor_input.groups[best_group]), None)
 
     def _branches(self, typed: Sequence[str]) -> list[_Branch]:
         """Return the tokenizations of a prefix: its last word is complete, or part of another.
@@ -193,7 +188,8 @@ class NeuralSession(CompletionSession):
         """
         prefix = (BOS_ID, *ids)
         if prefix not in self._states:
-            cached = next((part for part in _prefixes(prefix) if part in self._states), ())
+            parts = (prefix[:end] for end in range(len(prefix) - 1, 0, -1))  # longest first
+            cached = next((part for part in parts if part in self._states), ())
             state = self._states[cached][1] if cached else self._nothing
             new = torch.tensor([prefix[len(cached) :]], device=state.weights.device)
             log_probs, state = self.next_tokens.step(state, new)
@@ -226,8 +222,3 @@ class NeuralSession(CompletionSession):
                     rest = best.tokens if is_likely else best.tokens[:-1]
                     lines[token] = [token, *(i for i in rest if i != EOS_ID)]
         return [lines[first] for first in firsts]
-
-
-def _prefixes(ids: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the proper prefixes of `ids`, longest first, without the empty one."""
-    return (ids[:end] for end in range(len(ids) - 1, 0, -1))
