@@ -19,8 +19,6 @@ from redraft.types import Candidate, Origin, Prototype, TracedToken
 if TYPE_CHECKING:
     from redraft.editing.neural import NeuralEditor
 
-SearchResult = tuple[EditorInput, Sequence[Hypothesis]]
-
 MIN_LOG_PROB = -100.0
 """The lowest log-probability of a token."""
 
@@ -33,7 +31,9 @@ class _Attribution:
     log_probs: Tensor  # (T, O) of the origins: generated, copied from each source, n-gram cache
 
 
-def explain(editor: "NeuralEditor", results: Sequence[SearchResult]) -> list[list[Candidate]]:
+def explain(
+    editor: "NeuralEditor", results: Sequence[tuple[EditorInput, Sequence[Hypothesis]]]
+) -> list[list[Candidate]]:
     """Turn the hypotheses of each input into candidates with distinct outputs and provenance."""
     pairs = [
         (editor_input, hypothesis)
@@ -128,12 +128,11 @@ def _candidate(
 
 def _origins(encoding: EditEncoder) -> list[Origin]:
     """Return the origin for each column of an attribution; the cache counts as a prototype."""
-    source_ids = range(encoding.source_ids)
-    copied = [
+    copied: list[Origin] = [
         "input" if encoding.prototype_of(source_id) is None else "prototype"
-        for source_id in source_ids
+        for source_id in range(encoding.source_ids)
     ]
-    return ["generated", *copied, "prototype"]  # type: ignore[list-item]
+    return ["generated", *copied, "prototype"]
 
 
 def _prototype(
