@@ -43,7 +43,9 @@ def test_features_have_the_values_of_their_names_and_are_finite() -> None:
     best = Candidate("ab", -6.0, near, log_prob=-6.0, provenance=traced)
     assert features_of_candidate(best) == pytest.approx([-6.0, -2.0, math.log(3), 0.8])
     without = features_of_candidate(replace(best, prototype=None))
-    assert without == features_of_candidate(replace(best, prototype=replace(near, distance=math.inf)))
+    assert without == features_of_candidate(
+        replace(best, prototype=replace(near, distance=math.inf))
+    )
     assert features_of_candidate(Candidate("", 0.0, None)) == [0.0] * len(FEATURES)
 
 

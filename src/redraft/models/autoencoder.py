@@ -89,11 +89,6 @@ class NoisyAutoencoder(nn.Module):
         )
         self.write = nn.Linear(config.width, min(vocabulary_size, TARGET_WORDS))
 
-    def encode(self, fields: list[Sequences]) -> Tensor:
-        """Return the directions mu(x) without noise: (B, D)."""
-        direction: Tensor = self.encoder(fields, generator=None)
-        return direction
-
     def log_likelihood(
         self, fields: list[Sequences], target: Sequences, *, generator: torch.Generator | None
     ) -> Tensor:

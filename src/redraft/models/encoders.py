@@ -46,11 +46,10 @@ class LSTMEncoder(Encoder):
         self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None
     ) -> Memory:
         """Return the states of each source (B, S, W) and a projection of their last states."""
+        parts = zip(sources.apart(embedded), sources.lengths.unbind(1), strict=True)
         encoded = [
-            reader(part, sources.lengths[:, source_id], generator=generator)
-            for source_id, (reader, part) in enumerate(
-                zip(self.readers, sources.apart(embedded), strict=True)
-            )
+            reader(part, lengths, generator=generator)
+            for reader, (part, lengths) in zip(self.readers, parts, strict=True)
         ]
         states = torch.cat([states for states, _ in encoded], 1)
         return Memory(sources, states, self.combine(torch.cat([last for _, last in encoded], 1)))

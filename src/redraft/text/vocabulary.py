@@ -80,23 +80,14 @@ class Vocabulary:
         *lines, unfinished = path.read_text(encoding="utf-8", errors="replace").split("\n")
         for row, line in enumerate(lines, start=1):
             try:
-                text, count = line.rsplit("\t", 1)
-                tokens.append(_text(json.loads(text)))
-                counts.append(_count(int(count)))
+                text, digits = line.rsplit("\t", 1)
+                token, count = json.loads(text), int(digits)
+                if not isinstance(token, str) or not 0 <= count < 1 << 63:
+                    raise ValueError("a token must be text, and a count an integer of 63 bits")
             except (ValueError, RecursionError) as error:
                 raise ModelError(f"{path}:{row}: not a vocabulary entry; fit again") from error
+            tokens.append(token)
+            counts.append(count)
         if unfinished or tuple(tokens[: len(SPECIAL)]) != SPECIAL:
             raise ModelError(f"{path}: not a whole vocabulary; fit again")
         return cls(tuple(tokens), tuple(counts))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a token must be text")
-    return value
-
-
-def _count(value: int) -> int:
-    if not 0 <= value < 1 << 63:
-        raise ValueError("a count must be a 64-bit integer that is not negative")
-    return value

@@ -38,10 +38,6 @@ class StepLoss:
     tokens: int  # tokens of inputs and outputs, for throughput
     padded: int  # padding tokens
 
-    def with_zero_weight(self) -> "StepLoss":
-        """Return a copy that does not contribute to an all-reduce."""
-        return replace(self, token_count=0, tokens=0, padded=0)
-
 
 class Task(ABC):
     """A network to train, its batches, its loss and its validation."""
@@ -215,7 +211,8 @@ class _Run:
         # With fewer rows than workers some shards are empty: step on any row, with zero weight.
         result = self.task.step(shard or rows[:1], generator=generator)
         result.loss.backward()  # type: ignore[no-untyped-call]
-        result = result if shard else result.with_zero_weight()
+        if not shard:
+            result = replace(result, token_count=0, tokens=0, padded=0)
         result = self.workers.all_reduce(self.task.network, result)
         nn.utils.clip_grad_norm_(self.task.network.parameters(), MAX_GRAD_NORM)
         self.optimiser.step()
