@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.autocomplete.keystroke_savings import (
     FirstChoices,
@@ -16,7 +17,6 @@ from experiments.lib.intervals import mean_interval
 from experiments.lib.next_token import NEVER, TokenRanks, predict
 from experiments.lib.results import DECIMALS, DISTANCE, SIMILARITY, Measured, Row
 from redraft.editing.base import Editor, VerbatimEditor
-from redraft.editing.completion import align_each
 from redraft.editing.neural import NeuralEditor
 from redraft.metrics.bleu import bleu_yin
 from redraft.metrics.completion import (
@@ -121,6 +121,26 @@ def _latencies(setting: Setting, found: Found, editor: Editor) -> dict[str, Sequ
 def _spread(count: int, chosen: int) -> list[int]:
     """So many rows of all, evenly spread."""
     return sorted({int(row) for row in np.linspace(0, count - 1, min(chosen, count)).round()})
+
+
+def align_each(tokens: Sequence[str], outputs: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """Align every prefix of `tokens`, from the empty one, with each of K outputs: (T + 1, K)."""
+    ids: dict[str, int] = {}
+    lengths = np.array([len(output) for output in outputs], np.int64)
+    words = np.full((len(outputs), int(lengths.max(initial=0))), -1)
+    for row, output in enumerate(outputs):
+        words[row, : len(output)] = [ids.setdefault(word, len(ids)) for word in output]
+    ends = np.arange(words.shape[1] + 1)
+    runs = np.zeros((len(outputs), len(ends)), np.int64)
+    aligned = [np.zeros(len(outputs), np.int64)]
+    for length, token in enumerate(tokens, start=1):
+        # a run that ends here extends the run that ended one word before
+        runs[:, 1:] = np.where(words == ids.get(token, -2), runs[:, :-1] + 1, 0)
+        nearness = 2 * -np.abs(ends - length) + (ends > length)
+        best = (runs * 4 * (len(tokens) + len(ends)) + nearness).argmax(1)
+        has_run = runs[np.arange(len(outputs)), best] > 0
+        aligned.append(np.where(has_run, best, np.minimum(length, lengths)))
+    return np.stack(aligned)
 
 
 def _aligned(example: Example, ranked: Sequence[Prototype]) -> TokenRanks:

@@ -29,14 +29,11 @@ class SourceEmbedding(Encoder):
 
     packs = True
 
-    def __init__(
-        self, source_ids: int, input_width: int, width: int, *, dropout_rate: float
-    ) -> None:
+    def __init__(self, sizes: EditSizes, input_width: int, config: EditNetworkConfig) -> None:
         super().__init__()
-        self.width = width
-        self.read = nn.Linear(input_width, width)
-        self.source_ids = nn.Embedding(source_ids, width)
-        self.dropout_rate = dropout_rate
+        self.dropout_rate = config.dropout
+        self.read = nn.Linear(input_width, config.width)
+        self.source_ids = nn.Embedding(len(sizes.copyable), config.width)
         initialise(self)
 
     def forward(
@@ -86,17 +83,15 @@ class CausalLayer(nn.Module):
 class CausalDecoder(Decoder):
     """Causal layers over the sources, one after the other, and over the output behind them."""
 
-    def __init__(
-        self, input_width: int, width: int, *, layers: int, heads: int, dropout_rate: float
-    ) -> None:
-        super().__init__()
-        self.width = width
-        self.read = nn.Linear(input_width, width)
+    def __init__(self, sizes: EditSizes, input_width: int, config: EditNetworkConfig) -> None:
+        super().__init__(sizes, input_width, config)
+        # as deep as the others: one stack does what their encoder and their decoder do
+        layers = ENCODER_LAYERS + config.decoder_layers
         self.layers = nn.ModuleList(
-            CausalLayer(width, heads=heads, dropout_rate=dropout_rate) for _ in range(layers)
+            CausalLayer(config.width, heads=HEADS, dropout_rate=config.dropout)
+            for _ in range(layers)
         )
-        self.norm = nn.LayerNorm(width)
-        self.dropout_rate = dropout_rate
+        self.norm = nn.LayerNorm(config.width)
         initialise(self)
 
     def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:
@@ -130,21 +125,10 @@ class CausalDecoder(Decoder):
 @contextmanager
 def decoder_only() -> Iterator[None]:
     """Let editors be trained with the architecture `DECODER_ONLY` while the context lasts."""
-    ARCHITECTURES[DECODER_ONLY] = _build
+    ARCHITECTURES[DECODER_ONLY] = SourceEmbedding, CausalDecoder
     ARCHITECTURE_NAMES.append(DECODER_ONLY)
     try:
         yield
     finally:
         del ARCHITECTURES[DECODER_ONLY]
         ARCHITECTURE_NAMES.remove(DECODER_ONLY)
-
-
-def _build(
-    sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
-) -> tuple[SourceEmbedding, Decoder]:
-    width, rate = config.width, config.dropout
-    embedding = SourceEmbedding(len(sizes.copyable), embedded_width, width, dropout_rate=rate)
-    # as deep as the others: one stack does what their encoder and their decoder do
-    layers = ENCODER_LAYERS + config.decoder_layers
-    decoder = CausalDecoder(embedded_width, width, layers=layers, heads=HEADS, dropout_rate=rate)
-    return embedding, decoder

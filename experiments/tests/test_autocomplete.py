@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from experiments.autocomplete.__main__ import KEPT, SIMILARITIES
 from experiments.autocomplete.bench import CompletionBench, Size
-from experiments.autocomplete.completions import METRICS, measure_retriever
+from experiments.autocomplete.completions import METRICS, align_each, measure_retriever
 from experiments.autocomplete.figures import write_plots
 from experiments.autocomplete.run import ABLATIONS, ORACLE, ablation_rows, paper_rows, system_rows
 from experiments.autocomplete.settings import (
@@ -35,6 +37,7 @@ from experiments.lib.paired import difference_rows, similarity_rows
 from experiments.lib.results import SIMILARITY, Measured, Row
 from experiments.lib.tables import Table
 from redraft.data.pairs import write_pairs
+from redraft.editing.session import align
 from redraft.errors import PairsError
 from redraft.models.batch import CachePositions
 from redraft.models.ngram_cache import EVIDENCE, LONGEST
@@ -333,3 +336,16 @@ def test_a_classic_cache_backs_off_as_witten_and_bell() -> None:
         expected = (seen + kinds * expected) / (total + kinds)
     assert torch.allclose(probs, expected, atol=1e-6)
     assert probs.sum() == pytest.approx(1.0)
+
+
+@given(
+    st.lists(st.sampled_from("abc"), max_size=12),
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=10), max_size=4),
+)
+def test_align_each_equals_align_of_every_prefix(
+    tokens: list[str], outputs: list[list[str]]
+) -> None:
+    aligned = align_each(tokens, outputs)
+    assert aligned.tolist() == [
+        [align(tokens[:end], output) for output in outputs] for end in range(len(tokens) + 1)
+    ]

@@ -27,7 +27,9 @@ from redraft.models.edit_network import EditNetwork, EditSizes
 from redraft.models.memory import Memory, Sources
 
 START, END = 2, 3
-INPUT, WIDTH, LAYERS = 6, 8, 2
+INPUT, WIDTH = 6, 8
+SIZES = EditSizes(10, 10, fields=1, copyable=(True, True))
+CONFIG = EditNetworkConfig(width=WIDTH, encoder_layers=1, decoder_layers=1, dropout=0.5)
 LENGTHS = ((3, 5), (1, 2), (4, 1))
 
 seeds = st.integers(0, 2**31)
@@ -47,14 +49,13 @@ def close(found: object, expected: object) -> None:
 @cache
 def embedding() -> SourceEmbedding:
     torch.manual_seed(1)
-    return SourceEmbedding(2, INPUT, WIDTH, dropout_rate=0.5).requires_grad_(False)
+    return SourceEmbedding(SIZES, INPUT, CONFIG).requires_grad_(False)
 
 
 @cache
 def decoder() -> CausalDecoder:
     torch.manual_seed(2)
-    made = CausalDecoder(INPUT, WIDTH, layers=LAYERS, heads=2, dropout_rate=0.5)
-    return made.requires_grad_(False)
+    return CausalDecoder(SIZES, INPUT, CONFIG).requires_grad_(False)
 
 
 def sources_of(lengths: Sequence[tuple[int, ...]], *, wider: int = 0) -> Sources:

@@ -19,10 +19,9 @@ from experiments.autocomplete.keystroke_savings import (
     replay,
 )
 from redraft.editing.beam_search import SearchConfig, beam_search
-from redraft.editing.completion import continuation, readable_prefix
 from redraft.editing.neural import NeuralEditor
 from redraft.editing.neural_session import LEAST_LIKELY, LONGEST_LINE, NeuralSession
-from redraft.editing.session import CompletionSession
+from redraft.editing.session import CompletionSession, continuation, readable_prefix
 from redraft.text.tokenizer import Tokenizer, spell
 from redraft.text.vocabulary import END as END_TOKEN
 from redraft.text.vocabulary import PAD, START, UNKNOWN

@@ -8,7 +8,7 @@ from itertools import pairwise, permutations
 
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
@@ -32,7 +32,7 @@ Draw = tuple[Tokens, ...]  # the sequences of one beam, best first
 seeds = st.integers(0, 2**31)
 widths = st.integers(3, 5)
 penalties = st.sampled_from([0.0, 0.6, 1.0, 2.0])
-prefixes_of_inputs = st.lists(st.lists(st.integers(0, 2), max_size=4), min_size=1, max_size=4)
+counts = st.integers(1, 4)  # of inputs
 quick = settings(deadline=None, max_examples=40)
 
 
@@ -86,11 +86,7 @@ class Case:
     constraint: Constraint | None = None
 
     def run(
-        self,
-        prefixes: Sequence[Sequence[int]] | None = None,
-        *,
-        inputs: Sequence[int] = (0,),
-        generator: torch.Generator | None = None,
+        self, *, inputs: Sequence[int] = (0,), generator: torch.Generator | None = None
     ) -> list[list[Hypothesis]]:
         return beam_search(
             self.next_tokens,
@@ -99,7 +95,6 @@ class Case:
             bos=torch.full((len(inputs),), START),
             eos_ids=self.eos_ids,
             suppressed=self.suppressed,
-            prefixes=prefixes,
             generator=generator,
             constraint=self.constraint,
         )
@@ -216,18 +211,16 @@ def test_a_beam_with_room_for_all_finds_what_enumeration_finds(
 
 
 @quick
-@given(seeds, st.integers(1, 4), penalties, st.sampled_from([0.0, 0.4]), prefixes_of_inputs)
-@example(0, 4, 0.0, 0.4, [[0], []])  # one input has less than K to offer, and ends first
+@given(seeds, st.integers(1, 4), penalties, st.sampled_from([0.0, 0.4, 0.8]), counts)
 def test_a_narrow_beam_finds_what_a_plain_loop_over_hypotheses_finds(
-    seed: int, beam_size: int, penalty: float, holes: float, prefixes: list[list[int]]
+    seed: int, beam_size: int, penalty: float, holes: float, inputs: int
 ) -> None:
     config = SearchConfig(beam_size, 4, penalty)
     case = Case(
         TableModel.random(seed, 5, holes=holes), config, eos_ids=(END, LINE), suppressed=(PAD,)
     )
-    inputs = range(len(prefixes))
-    for number, found in enumerate(case.run(prefixes, inputs=inputs)):
-        expected = case.search_slowly((number, START, *prefixes[number]))
+    for number, found in enumerate(case.run(inputs=range(inputs))):
+        expected = case.search_slowly((number, START))
         assert sequences(found) == [tokens for tokens, _ in expected]
         assert [hypothesis.log_prob for hypothesis in found] == pytest.approx(
             [log_prob for _, log_prob in expected], abs=1e-5
@@ -279,42 +272,41 @@ def test_a_hypothesis_ends_where_it_falls_below_the_floor(
 
 
 @quick
-@given(seeds, st.integers(1, 5), penalties, prefixes_of_inputs, st.booleans())
-def test_the_log_probability_is_the_sum_over_tokens_after_the_prefix(
-    seed: int, beam_size: int, penalty: float, prefixes: list[list[int]], is_sampled: bool
+@given(seeds, st.integers(1, 5), penalties, counts, st.booleans())
+def test_the_log_probability_is_the_sum_over_tokens(
+    seed: int, beam_size: int, penalty: float, inputs: int, is_sampled: bool
 ) -> None:
     case = Case(TableModel.random(seed, 4), SearchConfig(beam_size, 5, penalty), suppressed=(PAD,))
     generator = seeded(seed) if is_sampled else None
-    searched = case.run(prefixes, inputs=range(len(prefixes)), generator=generator)
-    for number, (prefix, found) in enumerate(zip(prefixes, searched, strict=True)):
+    for number, found in enumerate(case.run(inputs=range(inputs), generator=generator)):
         for hypothesis in found:
-            log_prob = case.sum((number, START, *prefix), hypothesis.tokens)
+            log_prob = case.sum((number, START), hypothesis.tokens)
             assert hypothesis.log_prob == pytest.approx(log_prob, abs=1e-5)
             score = log_prob / len(hypothesis.tokens) ** penalty
             assert hypothesis.score == pytest.approx(score, abs=1e-5)
 
 
 @quick
-@given(seeds, st.integers(1, 4), penalties, prefixes_of_inputs)
+@given(seeds, st.integers(1, 4), penalties, counts)
 def test_an_input_in_a_batch_gets_what_it_gets_alone(
-    seed: int, beam_size: int, penalty: float, prefixes: list[list[int]]
+    seed: int, beam_size: int, penalty: float, inputs: int
 ) -> None:
     config = SearchConfig(beam_size, 4, penalty)
     case = Case(TableModel.random(seed, 5, holes=0.2), config, eos_ids=(END, LINE))
-    together = case.run(prefixes, inputs=range(len(prefixes)))
-    alone = [case.run([prefix], inputs=[number])[0] for number, prefix in enumerate(prefixes)]
+    together = case.run(inputs=range(inputs))
+    alone = [case.run(inputs=[number])[0] for number in range(inputs)]
     assert together == alone
 
 
 @quick
-@given(seeds, st.integers(1, 3), prefixes_of_inputs, st.booleans())
+@given(seeds, st.integers(1, 3), counts, st.booleans())
 def test_only_ended_hypotheses_come_out_without_suppressed_tokens_and_in_time(
-    seed: int, beam_size: int, prefixes: list[list[int]], is_sampled: bool
+    seed: int, beam_size: int, inputs: int, is_sampled: bool
 ) -> None:
     stops, suppressed = {END, LINE}, {START, PAD}
     case = Case(TableModel.random(seed, 6), SearchConfig(beam_size, 3), stops, suppressed)
     generator = seeded(seed) if is_sampled else None
-    for found in case.run(prefixes, inputs=range(len(prefixes)), generator=generator):
+    for found in case.run(inputs=range(inputs), generator=generator):
         assert len(found) == beam_size == len(set(sequences(found)))
         for *before, last in sequences(found):
             assert last in stops
@@ -339,34 +331,21 @@ def test_without_inputs_nothing_is_read() -> None:
 # Calls of the model
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_prefix_may_hold_stops_and_suppressed_or_impossible_tokens(beam_size: int) -> None:
-    next_tokens = TableModel.random(2, 5)
-    next_tokens.table[:, 4] = -math.inf
-    case = Case(next_tokens, SearchConfig(beam_size, 3), suppressed=(PAD,))
-    prefixes = [[END, PAD, 4], [PAD], [END, 4]]
-    for number, found in enumerate(case.run(prefixes, inputs=[0, 1, 2])):
-        expected = case.search_slowly((number, START, *prefixes[number]))
-        assert sequences(found) == [tokens for tokens, _ in expected]
-
-
 @quick
-@given(seeds, st.integers(1, 4), prefixes_of_inputs, st.booleans())
+@given(seeds, st.integers(1, 4), counts, st.booleans())
 def test_every_position_is_read_once_and_nothing_after_an_end(
-    seed: int, beam_size: int, prefixes: list[list[int]], is_sampled: bool
+    seed: int, beam_size: int, inputs: int, is_sampled: bool
 ) -> None:
     case = Case(TableModel.random(seed, 5), SearchConfig(beam_size, 4), eos_ids=(END, LINE))
     generator = seeded(seed) if is_sampled else None
-    case.run(prefixes, inputs=range(len(prefixes)), generator=generator)
-    (rows, width), *later = case.next_tokens.shapes
-    assert (rows, width) == (len(prefixes), 1 + min(map(len, prefixes)))
-    assert all(width == 1 and 0 < rows <= beam_size * len(prefixes) for rows, width in later)
+    case.run(inputs=range(inputs), generator=generator)
+    first, *later = case.next_tokens.shapes
+    assert first == (inputs, 1)
+    assert all(width == 1 and 0 < rows <= beam_size * inputs for rows, width in later)
     assert len(case.next_tokens.read) == len(set(case.next_tokens.read))
-    for number, _, *tokens in case.next_tokens.read:
-        prefix = prefixes[number]
-        assert tokens[: len(prefix)] == prefix[: len(tokens)]
-        assert not {END, LINE} & set(tokens[len(prefix) :])
-        assert len(tokens) - len(prefix) < 4  # the end token is not fed back
+    for _, _, *tokens in case.next_tokens.read:
+        assert not {END, LINE} & set(tokens)
+        assert len(tokens) < 4  # the end token is not fed back
 
 
 def test_finished_inputs_are_not_computed_any_more() -> None:
@@ -383,21 +362,18 @@ def test_finished_inputs_are_not_computed_any_more() -> None:
 # Sampling
 
 
-def draw(case: Case, prefixes: Sequence[Tokens], *, seed: int) -> list[Draw]:
-    """Sample after each prefix of the same input."""
-    searched = case.run(prefixes, inputs=[0] * len(prefixes), generator=seeded(seed))
+def draw(case: Case, *, seed: int) -> list[Draw]:
+    """Sample often for the same input."""
+    searched = case.run(inputs=[0] * REPLICAS, generator=seeded(seed))
     return [tuple(sequences(found)) for found in searched]
 
 
 @pytest.mark.parametrize("suppressed", [(), (PAD,)])
-@pytest.mark.parametrize("prefix", [(), (2, 2)])
-def test_a_beam_of_one_samples_each_token_by_its_probability(
-    suppressed: Tokens, prefix: Tokens
-) -> None:
+def test_a_beam_of_one_samples_each_token_by_its_probability(suppressed: Tokens) -> None:
     case = Case(TableModel.random(4, 4), SearchConfig(max_length=3), suppressed=suppressed)
-    probs = case.probs((0, START, *prefix))
+    probs = case.probs()
     assert math.fsum(probs.values()) == pytest.approx(1)
-    found = draw(case, [prefix] * REPLICAS, seed=5)
+    found = draw(case, seed=5)
     assert_frequencies(found, {(tokens,): prob for tokens, prob in probs.items()})
 
 
@@ -409,21 +385,12 @@ def test_a_beam_of_two_samples_without_replacement(suppressed: Tokens) -> None:
     case = Case(next_tokens, SearchConfig(2, 3), eos_ids=(END, LINE), suppressed=suppressed)
     probs = case.probs()
     pairs = without_replacement(probs)
-    found = draw(case, [()] * REPLICAS, seed=6)
+    found = draw(case, seed=6)
     assert_frequencies(found, pairs)
     for tokens in probs:
         inclusion = math.fsum(prob for pair, prob in pairs.items() if tokens in pair)
         share = sum(tokens in pair for pair in found) / REPLICAS
         assert abs(share - inclusion) < 5 * math.sqrt(inclusion / REPLICAS)
-
-
-def test_prefixes_of_different_lengths_do_not_bias_a_sample() -> None:
-    case = Case(TableModel.random(7, 4), SearchConfig(2, 2))
-    prefixes = [(2,), (2, 0, 2)]
-    found = draw(case, prefixes * (REPLICAS // 2), seed=8)
-    for number, prefix in enumerate(prefixes):
-        pairs = without_replacement(case.probs((0, START, *prefix)))
-        assert_frequencies(found[number::2], pairs)
 
 
 @quick
@@ -522,21 +489,6 @@ def test_a_narrow_beam_drops_rejected_hypotheses_before_it_fills(
     case = Case(TableModel.random(seed, width), config, constraint=by_digest(share))
     (found,) = case.run()
     assert sequences(found) == [tokens for tokens, _ in case.search_slowly((0, START))]
-
-
-def test_the_constraint_does_not_apply_to_the_prefix() -> None:
-    asked: list[Sequence[int]] = []
-
-    def constraint(_: int, tokens: Sequence[int]) -> bool:
-        asked.append(tokens)
-        return True
-
-    case = Case(TableModel.random(3, 5), SearchConfig(2, 3), constraint=constraint)
-    found = case.run([[4, 2], [4, 2, 2, 4]], inputs=[0, 1])
-    free = Case(case.next_tokens, case.config).run([[4, 2], [4, 2, 2, 4]], inputs=[0, 1])
-    assert found == free
-    assert {tokens[-1] for tokens in asked} > {END}
-    assert max(map(len, asked)) <= 3
 
 
 def test_a_token_is_found_however_many_likelier_ones_are_rejected() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from redraft.editing.confidence import FEATURES, Confidence, features_of
+from redraft import Example
+from redraft.editing.confidence import FEATURES, Confidence, features_of_candidate
 from redraft.editing.logistic import PENALTY, Curve, smoothed_targets
 from redraft.errors import ModelError
+from redraft.types import Candidate, Prototype, TracedToken
 
 Rows = NDArray[np.float64]
 Verdicts = NDArray[np.bool_]
@@ -35,10 +38,15 @@ def probability(rows: Rows) -> Rows:
 
 
 def test_features_have_the_values_of_their_names_and_are_finite() -> None:
-    assert features_of(-6.0, 3, 0.25) == pytest.approx([-6.0, -2.0, math.log(3), 0.8])
-    assert features_of(-6.0, 3, None) == features_of(-6.0, 3, math.inf)
-    assert all(map(math.isfinite, features_of(0.0, 0, None)))
-    assert len(features_of(-1.0, 1, 0.0)) == len(FEATURES)
+    near = Prototype(Example({"text": "x"}, "y"), 0.25)
+    traced = (TracedToken("a", "input"), TracedToken("b", "generated"))
+    best = Candidate("ab", -6.0, near, log_prob=-6.0, provenance=traced)
+    assert features_of_candidate(best) == pytest.approx([-6.0, -2.0, math.log(3), 0.8])
+    without = features_of_candidate(replace(best, prototype=None))
+    assert without == features_of_candidate(
+        replace(best, prototype=replace(near, distance=math.inf))
+    )
+    assert features_of_candidate(Candidate("", 0.0, None)) == [0.0] * len(FEATURES)
 
 
 @given(seeds, st.integers(1, 60))

@@ -4,13 +4,14 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
+from redraft.editing import neural_session
 from redraft.editing.neural import NeuralEditor
 from redraft.editing.neural_session import NeuralSession, Words
 from redraft.editing.next_token import Mixture, MixtureState
+from redraft.text.tokenizer import JOIN
+from redraft.text.vocabulary import SPECIAL
 from tests.greetings import greeter
 
 X = {"text": "greet Zorblax"}
@@ -36,12 +37,19 @@ def test_within_a_word_the_token_is_the_whole_word() -> None:
     assert (best.token, best.text) == ("Zorblax", 'blax")')
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.sampled_from(["p", "pri", 'print("h', 'print("hello Zo', 'print("hello', "print"]))
-def test_the_probabilities_of_all_completions_sum_to_one(prefix: str) -> None:
-    found = start_session().complete(prefix, k=10_000)
-    total = math.fsum(math.exp(each.log_prob) for each in found)
-    assert total == pytest.approx(1, abs=5e-3)  # the rest is the unknown token's
+def test_the_probabilities_of_all_tokens_sum_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # completions leave out the unknown token, which has up to 0.0004 of the probability here
+    monkeypatch.setattr(neural_session, "SUPPRESSED", ())
+    for prefix in ("p", "pri", 'print("h', 'print("hello Zo', 'print("hello', "print"):
+        completions = start_session().complete(prefix, k=10_000)
+        total = math.fsum(math.exp(completion.log_prob) for completion in completions)
+        assert total == pytest.approx(1, abs=1e-5)
+
+
+def test_special_tokens_do_not_complete_a_word_that_begins_like_them() -> None:
+    tokens = {completion.token for completion in start_session().complete("a <", k=10_000)}
+    assert "print" in tokens
+    assert not tokens & {*SPECIAL, JOIN}
 
 
 def test_a_partial_word_raises_the_probability_of_the_whole_word() -> None:

@@ -64,7 +64,8 @@ def score(model: NoisyAutoencoder, rows: Sequence[Row], seed: int | None = None)
 
 def encode(model: NoisyAutoencoder, first: list[int], second: list[int]) -> Tensor:
     fields = [Sequences.pad([first]), Sequences.pad([second])]
-    return model.encode(fields)[0].detach()
+    directions: Tensor = model.encoder(fields, generator=None)
+    return directions[0].detach()
 
 
 def widen(sequences: Sequences, by: int) -> Sequences:
@@ -126,7 +127,12 @@ def test_padding_changes_neither_directions_nor_likelihoods(
     model = network(TINY)
     fields, targets = batch(rows)
     wide = [widen(each, inputs_by) for each in fields]
-    torch.testing.assert_close(model.encode(wide), model.encode(fields), atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        model.encoder(wide, generator=None),
+        model.encoder(fields, generator=None),
+        atol=1e-6,
+        rtol=0,
+    )
     found = model.log_likelihood(wide, widen(targets, target_by), generator=None)
     torch.testing.assert_close(found.detach(), score(model, rows), atol=1e-4, rtol=1e-5)
 
@@ -136,7 +142,7 @@ def test_padding_changes_neither_directions_nor_likelihoods(
 @given(rows=st.lists(example, min_size=1, max_size=4))
 def test_directions_have_length_one(config: AutoencoderConfig, rows: list[Row]) -> None:
     for model in (untrained(config), network(config)):
-        lengths = model.encode(batch(rows)[0]).norm(dim=1)
+        lengths = model.encoder(batch(rows)[0], generator=None).norm(dim=1)
         torch.testing.assert_close(lengths, torch.ones(len(rows)))
 
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from redraft.models.dropout import drop_tokens, dropout
-
-UNKNOWN = 1
+from redraft.text.vocabulary import UNK_ID
 
 seeds = st.integers(0, 2**31)
 rates = st.floats(0.05, 0.95)
@@ -30,7 +29,7 @@ def tokens(seed: int) -> Tensor:
 def test_without_a_generator_nothing_is_dropped(rate: float, seed: int) -> None:
     values, ids = torch.randn(4, 5, generator=generator(seed)), tokens(seed)
     assert torch.equal(dropout(values, rate, generator=None), values)
-    assert torch.equal(drop_tokens(ids, rate, unknown=UNKNOWN, generator=None), ids)
+    assert torch.equal(drop_tokens(ids, rate, generator=None), ids)
 
 
 @settings(deadline=None)
@@ -38,7 +37,7 @@ def test_without_a_generator_nothing_is_dropped(rate: float, seed: int) -> None:
 def test_at_rate_zero_nothing_is_dropped_and_no_randomness_used(seed: int) -> None:
     values, ids, used = torch.randn(4, 5), tokens(seed), generator(seed)
     assert torch.equal(dropout(values, 0.0, generator=used), values)
-    assert torch.equal(drop_tokens(ids, 0.0, unknown=UNKNOWN, generator=used), ids)
+    assert torch.equal(drop_tokens(ids, 0.0, generator=used), ids)
     assert torch.equal(used.get_state(), generator(seed).get_state())
 
 
@@ -66,9 +65,7 @@ def test_the_same_seed_drops_the_same(rate: float, seed: int) -> None:
     values, ids = torch.ones(50), tokens(seed)
     first, second = (dropout(values, rate, generator=generator(seed)) for _ in range(2))
     assert torch.equal(first, second)
-    first, second = (
-        drop_tokens(ids, rate, unknown=UNKNOWN, generator=generator(seed)) for _ in range(2)
-    )
+    first, second = (drop_tokens(ids, rate, generator=generator(seed)) for _ in range(2))
     assert torch.equal(first, second)
 
 
@@ -76,8 +73,8 @@ def test_the_same_seed_drops_the_same(rate: float, seed: int) -> None:
 @given(rates, seeds)
 def test_a_token_stays_or_becomes_unknown_and_padding_stays(rate: float, seed: int) -> None:
     ids = tokens(seed)
-    dropped = drop_tokens(ids, rate, unknown=UNKNOWN, generator=generator(seed + 2))
-    assert ((dropped == ids) | (dropped == UNKNOWN)).all()
+    dropped = drop_tokens(ids, rate, generator=generator(seed + 2))
+    assert ((dropped == ids) | (dropped == UNK_ID)).all()
     assert torch.equal(dropped == 0, ids == 0)
     assert dropped.dtype == ids.dtype
 
@@ -86,6 +83,6 @@ def test_a_token_stays_or_becomes_unknown_and_padding_stays(rate: float, seed: i
 @given(rates, seeds)
 def test_the_share_of_tokens_dropped_is_the_rate(rate: float, seed: int) -> None:
     ids = torch.full((200, 200), 7)
-    dropped = drop_tokens(ids, rate, unknown=UNKNOWN, generator=generator(seed))
-    share = float((dropped == UNKNOWN).float().mean())
+    dropped = drop_tokens(ids, rate, generator=generator(seed))
+    share = float((dropped == UNK_ID).float().mean())
     assert share == pytest.approx(rate, abs=6 * (rate * (1 - rate) / ids.numel()) ** 0.5)

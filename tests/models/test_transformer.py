@@ -14,12 +14,16 @@ from torch import Tensor
 
 from redraft.models.attention import Attended, Attention, rotate
 from redraft.models.batch import Sequences
-from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
-from redraft.models.encoders import LSTMEncoder, TransformerEncoder
+from redraft.models.config import EditNetworkConfig
+from redraft.models.decoders import Decoder, DecoderState
+from redraft.models.edit_network import ARCHITECTURES, EditSizes
+from redraft.models.encoders import Encoder
 from redraft.models.memory import BeamIndex, Memory, Sources
 from redraft.models.transformer import DecoderLayer, EncoderLayer, causal_mask
 
-INPUT, WIDTH, ROLES = 6, 8, 2
+INPUT, WIDTH = 6, 8
+SIZES = EditSizes(10, 10, fields=1, copyable=(True, True))
+CONFIG = EditNetworkConfig(width=WIDTH, encoder_layers=2, decoder_layers=2, dropout=0.5)
 KINDS = ["lstm", "transformer"]
 LENGTHS = ((3, 5), (1, 2), (4, 1))
 
@@ -43,25 +47,15 @@ def attention_layer(heads: int, memory_width: int = INPUT) -> Attention:
 
 
 @cache
-def encoder(kind: str) -> LSTMEncoder | TransformerEncoder:
+def encoder(kind: str) -> Encoder:
     torch.manual_seed(1)
-    made = (
-        LSTMEncoder(ROLES, INPUT, WIDTH, layers=2, dropout_rate=0.5)
-        if kind == "lstm"
-        else TransformerEncoder(1, ROLES, INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
-    )
-    return made.requires_grad_(False)
+    return ARCHITECTURES[kind][0](SIZES, INPUT, CONFIG).requires_grad_(False)
 
 
 @cache
 def decoder(kind: str) -> Decoder:
     torch.manual_seed(2)
-    made = (
-        LSTMDecoder(ROLES, INPUT, WIDTH, WIDTH, layers=2, dropout_rate=0.5)
-        if kind == "lstm"
-        else TransformerDecoder(1, ROLES, INPUT, WIDTH, layers=2, heads=2, dropout_rate=0.5)
-    )
-    return made.requires_grad_(False)
+    return ARCHITECTURES[kind][1](SIZES, INPUT, CONFIG).requires_grad_(False)
 
 
 def sources_of(lengths: Sequence[tuple[int, int]], *, wider: int = 0) -> Sources:

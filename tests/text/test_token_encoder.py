@@ -16,11 +16,11 @@ UNK_ID, BOS_ID, EOS_ID = (SPECIAL.index(token) for token in (UNKNOWN, START, END
 
 
 def read(text: str, encoding: TokenEncoder = LEARNED, *, longest: int = 99) -> list[str]:
-    return encoding.vocabulary.decode(encoding.encode(text, longest=longest))
+    return [encoding.vocabulary.tokens[i] for i in encoding.encode(text, longest=longest)]
 
 
 def written(text: str, encoding: TokenEncoder = LEARNED, *, longest: int = 99) -> list[str]:
-    return encoding.vocabulary.decode(encoding.target(text, longest=longest))
+    return [encoding.vocabulary.tokens[i] for i in encoding.target(text, longest=longest)]
 
 
 def knowing(*tokens: str) -> TokenEncoder:

@@ -82,7 +82,8 @@ def gradients(workers: ProcessGroup, kind: str, rows: list[int]) -> dict[str, An
     own = workers.shard(rows)
     cost = found.step(own or rows[:1], generator=NO_NOISE)
     cost.loss.backward()  # type: ignore[no-untyped-call]
-    cost = workers.all_reduce(found.network, cost if own else cost.with_zero_weight())
+    empty = replace(cost, token_count=0, tokens=0, padded=0)
+    cost = workers.all_reduce(found.network, cost if own else empty)
     named = found.network.named_parameters()
     return {
         "gradients": {n: None if p.grad is None else p.grad.numpy() for n, p in named},

@@ -18,7 +18,7 @@ from redraft.errors import ConfigError
 State = TypeVar("State")
 
 Constraint = Callable[[int, Sequence[int]], bool]
-"""Returns True if the continuation of an input, given by its row, may begin with these tokens."""
+"""Returns True if the output of an input, given by its row, may begin with these tokens."""
 
 CANDIDATES_PER_BEAM = 20
 """The next tokens per hypothesis that are tried if there is a constraint."""
@@ -42,7 +42,7 @@ class SearchConfig:
     """
 
     beam_size: int = 1  # 1 is greedy
-    max_length: int = 150  # tokens of the continuation, the end token included
+    max_length: int = 150  # tokens, the end token included
     length_penalty: float = 0.0
     min_log_prob: float = -math.inf
 
@@ -56,10 +56,10 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A continuation of a prefix, its end token included."""
+    """A decoded sequence, its end token included."""
 
     tokens: tuple[int, ...]
-    log_prob: float  # given the prefix
+    log_prob: float
     score: float
 
 
@@ -67,11 +67,11 @@ class Hypothesis:
 class _Beams:
     """K hypotheses per input, best first, in S = B * K slots grouped by input."""
 
-    tokens: Tensor  # (S, T) after the shared prefix; arbitrary after the end token
-    log_probs: Tensor  # (S,) of the continuation
+    tokens: Tensor  # (S, T), arbitrary after the end token
+    log_probs: Tensor  # (S,)
     probs: Tensor  # (S,) log-probability of being sampled: renormalised over the allowed tokens
     ranks: Tensor  # (S,) the sort key: the score or, for samples, the perturbed log-probability
-    lengths: Tensor  # (S,) of the continuation
+    lengths: Tensor  # (S,)
     finished: Tensor  # (S,) also True for empty slots, which rank -inf
 
     @classmethod
@@ -85,30 +85,20 @@ class _Beams:
 
 @dataclass(frozen=True)
 class _Rules:
-    """The tokens that may follow, and the length normalisation."""
+    """The number of hypotheses, the tokens that may follow, and the length normalisation."""
 
-    forced: Tensor  # (B, F) the prefixes after their shared length, padded with -1
+    beam_size: int
     is_eos: Tensor  # (W,)
     is_suppressed: Tensor  # (W,)
     divisors: Tensor  # (max_length + 1,)
     min_log_prob: float
     constraint: Constraint | None
 
-    def lengths(self, step: int) -> Tensor:
-        """Return the length of each continuation after a step, 0 within the prefix: (B,)."""
-        return (step + 1 - (self.forced >= 0).sum(1)).clamp(0, len(self.divisors) - 1)
-
-    def restrict(self, log_probs: Tensor, inputs: Tensor, step: int) -> Tensor:
-        """Set the log-probabilities (R, W) of forbidden tokens to -inf and of forced ones to 0."""
-        lengths = self.lengths(step)[inputs]
-        is_last, is_forced = lengths == len(self.divisors) - 1, lengths == 0
-        allowed = log_probs.masked_fill(self.is_suppressed, -math.inf)
-        if is_last.any():
-            allowed[is_last] = allowed[is_last].masked_fill(~self.is_eos, -math.inf)
-        if is_forced.any():
-            allowed[is_forced] = -math.inf
-            allowed[is_forced, self.forced[inputs[is_forced], step]] = 0.0
-        return allowed
+    def restrict(self, log_probs: Tensor, length: int) -> Tensor:
+        """Set the log-probabilities (R, W) of tokens that are forbidden at a length to -inf."""
+        is_last = length == len(self.divisors) - 1
+        is_forbidden = self.is_suppressed | ~self.is_eos if is_last else self.is_suppressed
+        return log_probs.masked_fill(is_forbidden, -math.inf)
 
 
 @torch.no_grad()
@@ -117,10 +107,9 @@ def beam_search(
     state: State,
     config: SearchConfig,
     *,
-    bos: Tensor,  # (B,) the start token before the prefix
+    bos: Tensor,  # (B,) the first token of each input, which is read and not returned
     eos_ids: Collection[int],  # the end tokens
     suppressed: Collection[int] = (),  # tokens that are never generated
-    prefixes: Sequence[Sequence[int]] | None = None,
     generator: torch.Generator | None = None,
     constraint: Constraint | None = None,
 ) -> list[list[Hypothesis]]:
@@ -128,25 +117,23 @@ def beam_search(
 
     Hypotheses that violate the `constraint` are pruned at every step.
 
-    Returns at most `beam_size` finished continuations per input, best first; a constraint may leave
+    Returns at most `beam_size` finished hypotheses per input, best first; a constraint may leave
     fewer, or none.
     """
     if len(bos) == 0:
         return []
-    prefixes, device = [()] * len(bos) if prefixes is None else prefixes, bos.device
-    shared, longest = min(map(len, prefixes)), max(map(len, prefixes))
-    padded = [[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes]
-    common, forced = torch.tensor(padded, dtype=torch.long, device=device).tensor_split([shared], 1)
-    log_probs, state = next_tokens.step(state, torch.cat([bos[:, None], common], 1))
+    device = bos.device
+    log_probs, state = next_tokens.step(state, bos[:, None])
     lengths = torch.arange(config.max_length + 1, dtype=torch.float64, device=device)
     divisors = lengths.clamp(min=1) ** config.length_penalty
     vocabulary, sets = torch.arange(log_probs.shape[1], device=device), ([*eos_ids], [*suppressed])
     is_eos, is_suppressed = (torch.isin(vocabulary, vocabulary.new_tensor(ids)) for ids in sets)
-    rules = _Rules(forced, is_eos, is_suppressed, divisors, config.min_log_prob, constraint)
-    beams = _Beams.start(len(bos), config.beam_size, device)
-    for step in range(longest - shared + config.max_length):
+    size, least = config.beam_size, config.min_log_prob
+    rules = _Rules(size, is_eos, is_suppressed, divisors, least, constraint)
+    beams = _Beams.start(len(bos), size, device)
+    for length in range(1, config.max_length + 1):
         check_cancelled()
-        beams, parents = _extend(beams, log_probs, rules, step=step, generator=generator)
+        beams, parents = _extend(beams, log_probs, rules, length=length, generator=generator)
         if len(parents) == 0:
             break
         if not torch.equal(parents, torch.arange(len(log_probs), device=device)):
@@ -156,13 +143,16 @@ def beam_search(
 
 
 def _extend(
-    beams: _Beams, log_probs: Tensor, rules: _Rules, *, step: int, generator: torch.Generator | None
+    beams: _Beams,
+    log_probs: Tensor,
+    rules: _Rules,
+    *,
+    length: int,
+    generator: torch.Generator | None,
 ) -> tuple[_Beams, Tensor]:
-    """Extend the beams by a token; also return the parent rows (R',) of the unfinished ones."""
-    batch, size = len(rules.forced), len(beams.ranks) // len(rules.forced)
-    inputs = torch.arange(batch, device=log_probs.device).repeat_interleave(size)  # (S,)
-    live, lengths = ~beams.finished, rules.lengths(step)[inputs]
-    allowed = rules.restrict(log_probs, inputs[live], step)  # (R, W)
+    """Extend the beams to `length`; also return the parent rows (R',) of the unfinished ones."""
+    size, live = rules.beam_size, ~beams.finished
+    allowed = rules.restrict(log_probs, length)  # (R, W)
     keys = allowed if generator is None else _add_noise(allowed, generator=generator)
     # K tokens are enough, unless the constraint rejects some
     count = size if rules.constraint is None else max(size, CANDIDATES_PER_BEAM)
@@ -172,30 +162,32 @@ def _extend(
     gains = allowed.gather(1, tokens).double()
     totals = probs = beams.log_probs[live, None] + gains
     if generator is None:
-        ranks = totals / rules.divisors[lengths[live], None]
+        ranks = totals / rules.divisors[length]
     else:
         parents = beams.probs[live, None] - _total(allowed)
         probs, ranks = parents + gains, _truncate(parents + keys, beams.ranks[live, None])
 
     # column 0 is the hypothesis of a slot if it is finished, the others are its extensions
-    pool = ranks.new_full((batch * size, 1 + ranks.shape[1]), -math.inf)
+    pool = ranks.new_full((len(live), 1 + ranks.shape[1]), -math.inf)
     pool[~live, 0], pool[live, 1:] = beams.ranks[~live], ranks
     if rules.constraint is not None:
         _prune(pool, beams, tokens, rules, constraint=rules.constraint)
-    ranks, chosen = (best.flatten() for best in _best(pool.view(batch, -1), size))  # (S,)
-    slots, columns = inputs * size + chosen // pool.shape[1], chosen % pool.shape[1]
+    width = pool.shape[1]
+    ranks, chosen = (best.flatten() for best in _best(pool.view(-1, size * width), size))  # (S,)
+    first = torch.arange(len(live), device=live.device) // size * size  # slot of each input: (S,)
+    slots, columns = first + chosen // width, chosen % width
     is_child = columns > 0
     picked = (live.cumsum(0) - 1)[slots], columns - 1  # an arbitrary extension where none is chosen
     added = tokens[picked]  # (S,)
     log_probs = torch.where(is_child, totals[picked], beams.log_probs[slots])
-    is_ended = (rules.is_eos[added] | (log_probs < rules.min_log_prob)) & (lengths > 0)
+    is_ended = rules.is_eos[added] | (log_probs < rules.min_log_prob)
     finished = ~is_child | ranks.isneginf() | is_ended
     extended = _Beams(
         torch.cat([beams.tokens[slots], added[:, None]], 1),
         log_probs,
         torch.where(is_child, probs[picked], beams.probs[slots]),
         ranks,
-        torch.where(is_child, lengths, beams.lengths[slots]),
+        torch.where(is_child, length, beams.lengths[slots]),
         finished,
     )
     return extended, picked[0][~finished]
@@ -208,20 +200,17 @@ def _prune(
 
     Checks the extensions of each input from the best one until K satisfy the constraint.
     """
-    batch, size = len(rules.forced), len(beams.ranks) // len(rules.forced)
-    rows, starts = (~beams.finished).cumsum(0) - 1, (rules.forced >= 0).sum(1).tolist()
-    for b in range(batch):
+    size, rows = rules.beam_size, (~beams.finished).cumsum(0) - 1
+    for b in range(len(pool) // size):
         ranked = pool[b * size : (b + 1) * size].flatten().sort(descending=True, stable=True)
         valid = 0
         for rank, index in zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True):
             if valid == size or rank == -math.inf:
                 break
             slot, column = b * size + index // pool.shape[1], index % pool.shape[1]
-            # finished hypotheses were checked before, and forced tokens are not checked
-            if column and beams.tokens.shape[1] >= starts[b]:
-                continuation = beams.tokens[slot, starts[b] :].tolist()
+            if column:  # a finished hypothesis was checked before
                 token = int(tokens[rows[slot], column - 1])
-                if not constraint(b, [*continuation, token]):
+                if not constraint(b, [*beams.tokens[slot].tolist(), token]):
                     pool[slot, column] = -math.inf
                     continue
             valid += 1
@@ -263,14 +252,13 @@ def _truncate(noisy: Tensor, highest: Tensor) -> Tensor:
 
 
 def _hypotheses(beams: _Beams, rules: _Rules) -> list[list[Hypothesis]]:
-    """Return the hypotheses of each input, without the forced tokens."""
-    size, starts = len(beams.ranks) // len(rules.forced), (rules.forced >= 0).sum(1).tolist()
+    """Return the hypotheses of each input."""
     scores = beams.log_probs / rules.divisors[beams.lengths]
-    fields = (beams.tokens, beams.lengths, beams.log_probs, scores)
-    rows = list(zip(*(field.tolist() for field in fields), strict=True))
-    hypotheses: list[list[Hypothesis]] = [[] for _ in starts]
-    for slot in (~beams.ranks.isneginf()).nonzero()[:, 0].tolist():
-        (tokens, length, log_prob, score), start = rows[slot], starts[slot // size]
-        continuation = tuple(tokens[start : start + length])
-        hypotheses[slot // size].append(Hypothesis(continuation, log_prob, score))
+    fields = (beams.tokens, beams.lengths, beams.log_probs, scores, beams.ranks)
+    slots = zip(*(field.tolist() for field in fields), strict=True)
+    hypotheses: list[list[Hypothesis]] = [[] for _ in range(len(scores) // rules.beam_size)]
+    for slot, (tokens, length, log_prob, score, rank) in enumerate(slots):
+        if rank > -math.inf:
+            hypothesis = Hypothesis(tuple(tokens[:length]), log_prob, score)
+            hypotheses[slot // rules.beam_size].append(hypothesis)
     return hypotheses

@@ -4,23 +4,20 @@ A downloaded settings file must not make prediction exhaust memory or run foreve
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from redraft.config.ranges import MAX_OUTPUT
+from redraft.editing.decoding import DecodingConfig
 from redraft.models.config import EditNetworkConfig
 from redraft.models.edit_network import EditNetwork, EditSizes
 from redraft.models.ngram_cache import NgramCache
 from redraft.models.weights import load_weights
 from redraft.storage.checks import damaged, tensor_shapes, whole
 
-if TYPE_CHECKING:
-    from redraft.editing.decoding import DecodingConfig
-
 _LARGEST_EXPONENT = 35.0
 """The limit of both weights of a cached position: exp of their sum must not overflow."""
 
 
-def check_decoding(path: Path, decoding: "DecodingConfig") -> None:
+def check_decoding(path: Path, decoding: DecodingConfig) -> None:
     """Raise ModelError unless `max_length` is set; the ranges of settings bound the others."""
     whole(path, "max_length", decoding.max_length, least=1, most=MAX_OUTPUT)
 

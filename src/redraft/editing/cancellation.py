@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_is_unwanted: ContextVar[Callable[[], bool] | None] = ContextVar("is_unwanted", default=None)
+_is_unwanted: ContextVar[Callable[[], bool]] = ContextVar("is_unwanted", default=lambda: False)
 
 
 class NoLongerWantedError(Exception):
@@ -27,6 +27,5 @@ def cancelled_when(is_unwanted: Callable[[], bool]) -> Iterator[None]:
 
 def check_cancelled() -> None:
     """Raise `NoLongerWantedError` if the current computation was cancelled."""
-    is_unwanted = _is_unwanted.get()
-    if is_unwanted is not None and is_unwanted():
+    if _is_unwanted.get()():
         raise NoLongerWantedError

@@ -19,25 +19,19 @@ from redraft.storage.checks import read_json
 from redraft.types import Candidate
 
 FEATURES = ("log_prob", "log_prob_per_token", "log_length", "nearness")
-"""The names of the features, in the order of `features_of`."""
+"""The names of the features, in the order of `features_of_candidate`."""
 
 _MISTYPED = (ValueError, TypeError, AttributeError)
 
 
-def features_of(log_prob: float, length: int, distance: float | None) -> list[float]:
-    """Return the features of an answer of `length` tokens, in the order of `FEATURES`.
-
-    `distance` is its prototype's; nearness is 1 / (1 + distance), and 0 without a prototype.
-    """
-    tokens = max(length, 1)
-    nearness = 0.0 if distance is None else 1 / (1 + distance)
-    return [log_prob, log_prob / tokens, math.log(tokens), nearness]
-
-
 def features_of_candidate(candidate: Candidate) -> list[float]:
-    """Return the features of `candidate` that its confidence is computed from."""
-    distance = candidate.prototype.distance if candidate.prototype else None
-    return features_of(candidate.log_prob or 0.0, len(candidate.provenance) + 1, distance)
+    """Return the features of `candidate` that its confidence is computed from.
+
+    Nearness is 1 / (1 + distance) of its prototype, and 0 without one.
+    """
+    log_prob, tokens = candidate.log_prob or 0.0, len(candidate.provenance) + 1
+    nearness = 1 / (1 + candidate.prototype.distance) if candidate.prototype else 0.0
+    return [log_prob, log_prob / tokens, math.log(tokens), nearness]
 
 
 @dataclass(frozen=True)

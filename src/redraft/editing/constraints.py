@@ -71,11 +71,8 @@ def _fault(text: str) -> str | None:
             compile(text, "<output>", "exec", ast.PyCF_ONLY_AST | _INCOMPLETE)
         except SyntaxError as error:
             return error.msg
-        except (
-            ValueError,
-            RecursionError,
-            MemoryError,
-        ) as error:  # a null character, or too deep nesting
+        # a null character, or too deep nesting
+        except (ValueError, RecursionError, MemoryError) as error:
             return str(error)
     return None
 
@@ -157,9 +154,8 @@ def find_syntax(outputs: Sequence[str]) -> str:
     sample = outputs[:: max(1, len(outputs) // _SAMPLE_SIZE)]
     for name, is_typical in _IS_TYPICAL.items():
         valid = [output for output in sample if named_syntax(name).accepts(output)]
-        if len(valid) >= (1 - _MAX_INVALID) * len(sample) and 2 * sum(map(is_typical, valid)) > len(
-            sample
-        ):
+        is_valid = len(valid) >= (1 - _MAX_INVALID) * len(sample)
+        if is_valid and 2 * sum(map(is_typical, valid)) > len(sample):
             return name
     return "any"
 

@@ -1,7 +1,8 @@
 """Attribution: the prototype that an output was edited from, and the origin of each token."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,42 +20,33 @@ from redraft.types import Candidate, Origin, Prototype, TracedToken
 if TYPE_CHECKING:
     from redraft.editing.neural import NeuralEditor
 
-SearchResult = tuple[EditorInput, Sequence[Hypothesis]]
-
 MIN_LOG_PROB = -100.0
 """The lowest log-probability of a token."""
 
 
-@dataclass(frozen=True)
-class _Attribution:
-    """The best group of prototypes for an output, and the origins of its tokens."""
-
-    best: int  # the group with the highest joint probability
-    log_probs: Tensor  # (T, O) of the origins: generated, copied from each source, n-gram cache
-
-
-def explain(editor: "NeuralEditor", results: Sequence[SearchResult]) -> list[list[Candidate]]:
+def explain(
+    editor: "NeuralEditor", results: Sequence[tuple[EditorInput, Sequence[Hypothesis]]]
+) -> list[list[Candidate]]:
     """Turn the hypotheses of each input into candidates with distinct outputs and provenance."""
     pairs = [
         (editor_input, hypothesis)
         for editor_input, hypotheses in results
         for hypothesis in hypotheses
     ]
-    attributions = iter(_attribute(editor, pairs) if pairs else [])
+    candidates = _candidates(editor, pairs) if pairs else iter(())
     answers = []
-    for editor_input, hypotheses in results:
-        candidates: dict[str, Candidate] = {}
-        for hypothesis in hypotheses:
-            candidate = _candidate(editor, editor_input, hypothesis, next(attributions))
-            candidates.setdefault(candidate.output, candidate)
-        answers.append(list(candidates.values()))
+    for _, hypotheses in results:
+        distinct: dict[str, Candidate] = {}
+        for candidate in islice(candidates, len(hypotheses)):
+            distinct.setdefault(candidate.output, candidate)
+        answers.append(list(distinct.values()))
     return answers
 
 
-def _attribute(
+def _candidates(
     editor: "NeuralEditor", pairs: Sequence[tuple[EditorInput, Hypothesis]]
-) -> list[_Attribution]:
-    """Attribute each output, given its editor input, by teacher forcing."""
+) -> Iterator[Candidate]:
+    """Yield the candidate of each hypothesis; teacher forcing gives the origins of its tokens."""
     rows = [
         replace(edit, target=[BOS_ID, *hypothesis.tokens])
         for editor_input, hypothesis in pairs
@@ -66,17 +58,17 @@ def _attribute(
     token_log_probs = log_probs.logsumexp(2).clamp(min=MIN_LOG_PROB)
     log_likelihoods = (token_log_probs * batch.target.mask[:, 1:]).sum(1).tolist()
     cache_log_probs, gates = _attribute_to_cache(editor, pairs)
-    attributions, start = [], 0
-    for row, (editor_input, _) in enumerate(pairs):
+    start = 0
+    for row, (editor_input, hypothesis) in enumerate(pairs):
         weights = editor_input.log_weights
         joint = [log_likelihoods[start + i] + weight for i, weight in enumerate(weights)]
         best = joint.index(max(joint))
         gate = gates[row, : log_probs.shape[1], None]
         edited = log_probs[start + best] + (-gate).log1p()
-        cached = cache_log_probs[row, : len(gate), None]
-        attributions.append(_Attribution(best, torch.cat([edited, cached], 1)))
+        origins = torch.cat([edited, cache_log_probs[row, : len(gate), None]], 1)
+        group = editor_input.groups[best] or editor_input.cached[:1]
+        yield _candidate(editor, hypothesis, editor_input.oovs, group, origins)
         start += len(weights)
-    return attributions
 
 
 def _attribute_to_cache(
@@ -103,22 +95,25 @@ def _attribute_to_cache(
 
 def _candidate(
     editor: "NeuralEditor",
-    editor_input: EditorInput,
     hypothesis: Hypothesis,
-    attribution: _Attribution,
+    oovs: Sequence[str],
+    group: Sequence[Prototype],
+    origins: Tensor,  # (T, O) log-probabilities: generated, copied from each source, n-gram cache
 ) -> Candidate:
+    """Return the candidate of a hypothesis, edited from one of `group`.
+
+    An editor that reads no prototypes has a group of the nearest cached one, if any.
+    """
     ids = [token_id for token_id in hypothesis.tokens if token_id != EOS_ID]
-    texts = spell(editor.encoding.words(ids, editor_input.oovs))
-    names = _origins(editor.encoding)
-    origins = attribution.log_probs[: len(texts)].argmax(1).tolist()
+    texts, names = spell(editor.encoding.words(ids, oovs)), _origins(editor.encoding)
+    origins = origins[: len(texts)]
+    likeliest = zip(texts, origins.argmax(1).tolist(), strict=True)
     candidate = Candidate(
         "".join(texts),
         hypothesis.score,
-        _prototype(editor.encoding, editor_input, attribution, len(texts)),
+        _prototype(editor.encoding, group, origins),
         log_prob=hypothesis.log_prob,
-        provenance=tuple(
-            TracedToken(text, names[origin]) for text, origin in zip(texts, origins, strict=True)
-        ),
+        provenance=tuple(TracedToken(text, names[origin]) for text, origin in likeliest),
     )
     if editor.confidence is None:
         return candidate
@@ -128,27 +123,21 @@ def _candidate(
 
 def _origins(encoding: EditEncoder) -> list[Origin]:
     """Return the origin for each column of an attribution; the cache counts as a prototype."""
-    source_ids = range(encoding.source_ids)
-    copied = [
+    copied: list[Origin] = [
         "input" if encoding.prototype_of(source_id) is None else "prototype"
-        for source_id in source_ids
+        for source_id in range(encoding.source_ids)
     ]
-    return ["generated", *copied, "prototype"]  # type: ignore[list-item]
+    return ["generated", *copied, "prototype"]
 
 
 def _prototype(
-    encoding: EditEncoder, editor_input: EditorInput, attribution: _Attribution, length: int
+    encoding: EditEncoder, group: Sequence[Prototype], origins: Tensor
 ) -> Prototype | None:
-    """Return the prototype in the best group that most tokens were copied from.
-
-    For an editor that reads no prototypes, return the nearest cached one, if any.
-    """
-    group = editor_input.groups[attribution.best]
+    """Return the prototype of `group` that most tokens were copied from."""
     if not group:
-        return next(iter(editor_input.cached), None)
+        return None
     counts = [0.0] * len(group)  # expected numbers of copied tokens
-    copied = attribution.log_probs[:length, 1:-1].exp().sum(0).tolist()
-    for source_id, count in enumerate(copied):
+    for source_id, count in enumerate(origins[:, 1:-1].exp().sum(0).tolist()):
         prototype = encoding.prototype_of(source_id)
         if prototype is not None and prototype < len(group):
             counts[prototype] += count

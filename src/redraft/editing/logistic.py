@@ -36,13 +36,7 @@ class Curve:
     bias: float
 
     @classmethod
-    def fit(
-        cls,
-        features: NDArray[np.float64],
-        is_right: NDArray[np.bool_],
-        *,
-        penalty: float = PENALTY,
-    ) -> "Curve":
+    def fit(cls, features: NDArray[np.float64], is_right: NDArray[np.bool_]) -> "Curve":
         """Fit the curve to Platt's smoothed targets by penalised maximum likelihood."""
         count = features.shape[1]
         if not len(features):
@@ -52,18 +46,13 @@ class Curve:
         varies = scales > 1e-9 * np.abs(features).max(axis=0)
         scales = np.where(varies, scales, 1.0)
         standardised = np.where(varies, (features - means) / scales, 0.0)
-        bias, *weights = _newton(standardised, smoothed_targets(is_right), penalty).tolist()
+        bias, *weights = _newton(standardised, smoothed_targets(is_right)).tolist()
         return cls(tuple(means.tolist()), tuple(scales.tolist()), tuple(weights), bias)
 
     def of(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of each row (N,)."""
-        return logistic(self.logits(features))
-
-    def logits(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log-odds of each row (N,)."""
         standardised = (features - np.array(self.means)) / np.array(self.scales)
-        logits: NDArray[np.float64] = standardised @ np.array(self.weights) + self.bias
-        return logits
+        return logistic(standardised @ np.array(self.weights) + self.bias)
 
     def to_json(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the curve as a JSON object, with the names of its features."""
@@ -120,12 +109,10 @@ def cross_fitted(features: NDArray[np.float64], is_right: NDArray[np.bool_]) -> 
     return probs
 
 
-def _newton(
-    rows: NDArray[np.float64], targets: NDArray[np.float64], penalty: float
-) -> NDArray[np.float64]:
+def _newton(rows: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
     """Maximise the penalised likelihood by Newton's method; return the bias and the weights."""
     design = np.column_stack([np.ones(len(rows)), rows])  # (N, 1 + F)
-    penalties = np.append(0.0, np.full(rows.shape[1], penalty))
+    penalties = np.append(0.0, np.full(rows.shape[1], PENALTY))
     rate = targets.mean()
     solution = np.append(math.log(rate / (1 - rate)), np.zeros(rows.shape[1]))
 

@@ -7,25 +7,20 @@ probabilities are conditioned on the text of the prefix, not on its tokenization
 import math
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from redraft.editing.beam_search import SearchConfig, beam_search
-from redraft.editing.completion import continuation, readable_prefix
 from redraft.editing.editor_input import EditorInput
 from redraft.editing.next_token import Mixture, MixtureState
-from redraft.editing.session import CompletionSession
+from redraft.editing.session import CompletionSession, continuation, readable_prefix
 from redraft.models.batch import CachePositions
 from redraft.text.edit_encoder import LONGEST_OUTPUT, EditEncoder
-from redraft.text.vocabulary import (
-    BOS_ID,
-    EOS_ID,
-    PAD_ID,
-    UNK_ID,
-)
+from redraft.text.tokenizer import JOIN
+from redraft.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIAL, UNK_ID
 from redraft.types import Completion, Prototype
 
 LONGEST_LINE = 20
@@ -86,7 +81,7 @@ class Words:
         return self.encoding.words(ids, self.oovs)
 
     def longer(self, token: str) -> list[int]:
-        """Return the ids of all words that begin with `token` and are longer."""
+        """Return the ids of all tokens of texts that begin with `token` and are longer."""
         words = self.encoding.vocabulary.alphabetical
         ids = []
         for i in range(bisect_left(words, (token,)), len(words)):
@@ -94,7 +89,7 @@ class Words:
                 break
             ids.append(words[i][1])
         ids += [oov for word, oov in self._ids.items() if word.startswith(token)]
-        return [i for i in ids if self.tokens([i]) != [token]]
+        return [i for i in ids if self.tokens([i])[0] not in (token, JOIN, *SPECIAL)]
 
 
 @dataclass(frozen=True)
@@ -104,11 +99,6 @@ class _Branch:
     complete: Sequence[str]
     state: MixtureState
     log_probs: Tensor  # (W,) of the next token; -inf if it contradicts the prefix
-
-    @property
-    def best_group(self) -> int:
-        """The group of prototypes with the highest posterior."""
-        return int(self.state.weights[0].argmax())
 
 
 class NeuralSession(CompletionSession):
@@ -128,7 +118,7 @@ class NeuralSession(CompletionSession):
         self._ranks: list[int] = CachePositions.pad(editor_input.edits[:1]).ranks[0].tolist()
         self._states: OrderedDict[tuple[int, ...], tuple[Tensor, MixtureState]] = OrderedDict()
         self._eos_ids = [EOS_ID, words.id_of("\n")]  # a completion ends with its line
-        self._suppressed = torch.tensor(SUPPRESSED, device=start.weights.device)
+        self._suppressed = torch.tensor(SUPPRESSED, dtype=torch.long, device=start.weights.device)
 
     @torch.inference_mode()
     def complete(self, prefix: str, k: int = 5) -> list[Completion]:
@@ -156,18 +146,20 @@ class NeuralSession(CompletionSession):
         """Return the example that a token comes from.
 
         This is the cached output with the longest n-gram match (the nearest in a tie) or, without a
-        match of `MIN_MATCH` tokens, the first prototype of the best group.
+        match of `MIN_MATCH` tokens, the first prototype of the group with the highest posterior.
         """
         cache, ranks = branch.state.cache, self._ranks
         matches = torch.where(cache.ids[0] == token, cache.matches[0], 0)[: len(ranks)]
         if len(matches) and matches.max() >= MIN_MATCH:
             return self.editor_input.cached[ranks[int(matches.argmax())]]
-        return next(iter(self.editor_input.groups[branch.best_group]), None)
+        best_group = int(branch.state.weights[0].argmax())
+        return next(iter(self.editor_input.groups[best_group]), None)
 
     def _branches(self, typed: Sequence[str]) -> list[_Branch]:
         """Return the tokenizations of a prefix: its last word is complete, or part of another.
 
-        The probabilities of all branches sum to one.
+        The probabilities of all branches sum to one less that of the `SUPPRESSED` tokens: the next
+        word may be one that can be neither generated nor copied.
         """
         dropped = max(0, -(-(len(typed) - LONGEST_OUTPUT) // _STRIDE) * _STRIDE)
         ids = self.words.encode(typed[dropped:])
@@ -196,7 +188,8 @@ class NeuralSession(CompletionSession):
         """
         prefix = (BOS_ID, *ids)
         if prefix not in self._states:
-            cached = next((part for part in _prefixes(prefix) if part in self._states), ())
+            parts = (prefix[:end] for end in range(len(prefix) - 1, 0, -1))  # longest first
+            cached = next((part for part in parts if part in self._states), ())
             state = self._states[cached][1] if cached else self._nothing
             new = torch.tensor([prefix[len(cached) :]], device=state.weights.device)
             log_probs, state = self.next_tokens.step(state, new)
@@ -221,7 +214,7 @@ class NeuralSession(CompletionSession):
                 SearchConfig(1, LONGEST_LINE, min_log_prob=LEAST_LIKELY),
                 bos=bos,
                 eos_ids=self._eos_ids,
-                suppressed=self._suppressed.tolist(),
+                suppressed=SUPPRESSED,
             )
             for token, hypotheses in zip(open_ended, results, strict=True):
                 for best in hypotheses[:1]:
@@ -229,8 +222,3 @@ class NeuralSession(CompletionSession):
                     rest = best.tokens if is_likely else best.tokens[:-1]
                     lines[token] = [token, *(i for i in rest if i != EOS_ID)]
         return [lines[first] for first in firsts]
-
-
-def _prefixes(ids: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the proper prefixes of `ids`, longest first, without the empty one."""
-    return (ids[:end] for end in range(len(ids) - 1, 0, -1))

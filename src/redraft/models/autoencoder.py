@@ -13,10 +13,7 @@ from redraft.models.batch import Sequences
 from redraft.models.config import AutoencoderConfig
 from redraft.models.dropout import drop_tokens, dropout
 from redraft.models.lstm import BidirectionalLSTM, ResidualLSTM
-
-_UNKNOWN, _LAST_SPECIAL = 1, 3
-"""Ids of the unknown token and of the last special token."""
-
+from redraft.text.vocabulary import SPECIAL, UNK_ID
 
 TARGET_WORDS = 5_000
 """Size of the decoder's output vocabulary, the most frequent words (as in the paper)."""
@@ -58,30 +55,22 @@ class FieldsEncoder(nn.Module):
     def forward(self, fields: list[Sequences], *, generator: torch.Generator | None) -> Tensor:
         """Return the direction of each input: (B, D), rows of length 1."""
         rate = self.config.word_dropout
-        dropped = [
-            drop_tokens(field.ids, rate, unknown=_UNKNOWN, generator=generator) for field in fields
-        ]
+        dropped = [drop_tokens(field.ids, rate, generator=generator) for field in fields]
         words = [self.embedding(ids) for ids in dropped]  # each (B, T, E)
         parts = []
         if self.config.encoder_layers:
-            parts.append(self._encode_sequences(words, fields, generator=generator))
+            read = zip(self.readers, words, fields, strict=True)
+            last = [
+                reader(embedded, sequences.lengths, generator=generator)[1]
+                for reader, embedded, sequences in read
+            ]
+            states = dropout(torch.cat(last, 1), self.config.dropout, generator=generator)
+            parts.append(self.combine(states))
         if self.config.bag_of_words:
-            is_word = [(ids > _LAST_SPECIAL)[:, :, None] for ids in dropped]
+            is_word = [(ids >= len(SPECIAL))[:, :, None] for ids in dropped]
             bags = [(field * mask).sum(1) for field, mask in zip(words, is_word, strict=True)]
             parts.append(self.combine_bags(torch.cat(bags, 1)))
         return functional.normalize(torch.stack(parts).sum(0), dim=1)
-
-    def _encode_sequences(
-        self, words: list[Tensor], fields: list[Sequences], *, generator: torch.Generator | None
-    ) -> Tensor:
-        """Combine the last LSTM states of all fields: (B, D)."""
-        states = [
-            reader(embedded, sequences.lengths, generator=generator)[1]
-            for reader, embedded, sequences in zip(self.readers, words, fields, strict=True)
-        ]
-        rate = self.config.dropout
-        combined: Tensor = self.combine(dropout(torch.cat(states, 1), rate, generator=generator))
-        return combined
 
 
 class NoisyAutoencoder(nn.Module):
@@ -100,11 +89,6 @@ class NoisyAutoencoder(nn.Module):
         )
         self.write = nn.Linear(config.width, min(vocabulary_size, TARGET_WORDS))
 
-    def encode(self, fields: list[Sequences]) -> Tensor:
-        """Return the directions mu(x) without noise: (B, D)."""
-        direction: Tensor = self.encoder(fields, generator=None)
-        return direction
-
     def log_likelihood(
         self, fields: list[Sequences], target: Sequences, *, generator: torch.Generator | None
     ) -> Tensor:
@@ -120,7 +104,7 @@ class NoisyAutoencoder(nn.Module):
         mask = target.mask[:, 1:]
         # Ids are sorted by frequency: rarer words map to UNK, which keeps the softmax small.
         is_rare = target.ids[:, 1:] >= self.write.out_features
-        expected = torch.where(is_rare, _UNKNOWN, target.ids[:, 1:])
+        expected = torch.where(is_rare, UNK_ID, target.ids[:, 1:])
         # Padding is removed before the largest matrix product.
         scores = self.write(states[mask])  # (tokens, V)
         losses = functional.cross_entropy(scores, expected[mask], reduction="none")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from redraft.text.edit_encoder import EncodedEdit
 from redraft.text.vocabulary import BOS_ID
@@ -20,11 +21,8 @@ class Sequences:
     @classmethod
     def pad(cls, rows: Sequence[Sequence[int]]) -> "Sequences":
         """Pad the rows to the length of the longest."""
-        lengths = torch.tensor([len(row) for row in rows])
-        ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.long)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = torch.tensor(row)
-        return cls(ids, lengths)
+        ids = [torch.tensor(row, dtype=torch.long) for row in rows]
+        return cls(pad_sequence(ids, batch_first=True), torch.tensor([len(row) for row in rows]))
 
     @property
     def mask(self) -> Tensor:

@@ -7,16 +7,20 @@ caches all computation over the prefix.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
 
 from redraft.models.attention import Attended, Attention
+from redraft.models.config import HEADS, EditNetworkConfig
 from redraft.models.dropout import dropout
 from redraft.models.lstm import ResidualLSTM
 from redraft.models.memory import BeamIndex, Memory
 from redraft.models.transformer import DecoderLayer, initialise
+
+if TYPE_CHECKING:
+    from redraft.models.edit_network import EditSizes
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,10 @@ class DecoderState:
 class Decoder(nn.Module, ABC):
     """Decodes embedded tokens after a cached prefix."""
 
-    width: int
+    def __init__(self, sizes: "EditSizes", input_width: int, config: EditNetworkConfig) -> None:
+        super().__init__()
+        self.fields, self.dropout_rate = sizes.fields, config.dropout
+        self.read = nn.Linear(input_width, config.width)
 
     @abstractmethod
     def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:
@@ -72,32 +79,14 @@ class Decoder(nn.Module, ABC):
 class LSTMDecoder(Decoder):
     """The paper's decoder: residual LSTM layers whose top states attend to every source."""
 
-    def __init__(
-        self,
-        source_ids: int,
-        input_width: int,
-        memory_width: int,
-        width: int,
-        *,
-        layers: int,
-        dropout_rate: float,
-    ) -> None:
-        super().__init__()
-        self.width = width
-        self.read = nn.Linear(input_width, width)
-        self.lstm = ResidualLSTM(width, memory_width, layers=layers, dropout_rate=dropout_rate)
-        self.attentions = nn.ModuleList(
-            Attention(width, memory_width, heads=1) for _ in range(source_ids)
-        )
-        self.combine = nn.Linear((source_ids + 1) * width, width)
-        self.dropout_rate = dropout_rate
+    def __init__(self, sizes: "EditSizes", input_width: int, config: EditNetworkConfig) -> None:
+        super().__init__(sizes, input_width, config)
+        width, layers = config.width, config.decoder_layers
+        self.lstm = ResidualLSTM(width, width, layers=layers, dropout_rate=config.dropout)
+        self.attentions = nn.ModuleList(Attention(width, width, heads=1) for _ in sizes.copyable)
+        self.combine = nn.Linear((len(self.attentions) + 1) * width, width)
 
-    def start(
-        self,
-        memory: Memory,
-        *,
-        generator: torch.Generator | None,  # noqa: ARG002
-    ) -> DecoderState:
+    def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:  # noqa: ARG002
         """Project each source to its own keys and values."""
         sources = memory.sources
         attended = [
@@ -128,36 +117,18 @@ class LSTMDecoder(Decoder):
 class TransformerDecoder(Decoder):
     """Layers that attend to the prefix, to the fields of x and to the prototype."""
 
-    def __init__(
-        self,
-        fields: int,
-        source_ids: int,
-        input_width: int,
-        width: int,
-        *,
-        layers: int,
-        heads: int,
-        dropout_rate: float,
-    ) -> None:
-        super().__init__()
-        self.fields = fields
-        self.width = width
-        self.read = nn.Linear(input_width, width)
-        segments = 1 if source_ids == fields else 2
+    def __init__(self, sizes: "EditSizes", input_width: int, config: EditNetworkConfig) -> None:
+        super().__init__(sizes, input_width, config)
+        width, rate = config.width, config.dropout
+        segments = 1 if len(sizes.copyable) == sizes.fields else 2
         self.layers = nn.ModuleList(
-            DecoderLayer(width, segments=segments, heads=heads, dropout_rate=dropout_rate)
-            for _ in range(layers)
+            DecoderLayer(width, segments=segments, heads=HEADS, dropout_rate=rate)
+            for _ in range(config.decoder_layers)
         )
         self.norm = nn.LayerNorm(width)
-        self.dropout_rate = dropout_rate
         initialise(self)
 
-    def start(
-        self,
-        memory: Memory,
-        *,
-        generator: torch.Generator | None,  # noqa: ARG002
-    ) -> DecoderState:
+    def start(self, memory: Memory, *, generator: torch.Generator | None) -> DecoderState:  # noqa: ARG002
         """Project each segment of the memory to keys and values, per layer."""
         sources = memory.sources
         states = sources.segments(memory.states, self.fields)

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from redraft.text.vocabulary import PAD_ID, UNK_ID
+
 
 def dropout(values: Tensor, rate: float, *, generator: torch.Generator | None) -> Tensor:
     """Apply dropout to `values`; without a generator, as in evaluation, return them unchanged."""
@@ -12,11 +14,9 @@ def dropout(values: Tensor, rate: float, *, generator: torch.Generator | None) -
     return values * mask / (1 - rate)
 
 
-def drop_tokens(
-    ids: Tensor, rate: float, *, unknown: int, generator: torch.Generator | None
-) -> Tensor:
-    """Word dropout: replace a share of the ids, padding excepted, by `unknown`."""
+def drop_tokens(ids: Tensor, rate: float, *, generator: torch.Generator | None) -> Tensor:
+    """Word dropout: replace a share of the ids, padding excepted, by the unknown token."""
     if generator is None or rate == 0:
         return ids
     dropped = torch.rand(ids.shape, generator=generator, device=ids.device) < rate
-    return torch.where(dropped & (ids != 0), unknown, ids)
+    return torch.where(dropped & (ids != PAD_ID), UNK_ID, ids)

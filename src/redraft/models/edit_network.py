@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from redraft.models.batch import EditBatch
-from redraft.models.config import ENCODER_LAYERS, HEADS, EditNetworkConfig
+from redraft.models.config import EditNetworkConfig
 from redraft.models.copying import NEVER, Copying, NoCopying, PointerCopying, PositionalCopying
 from redraft.models.decoders import Decoder, DecoderState, LSTMDecoder, TransformerDecoder
 from redraft.models.dropout import drop_tokens
@@ -62,13 +62,13 @@ class EditNetwork(nn.Module):
         self.copyable = [allowed and config.copying != "none" for allowed in sizes.copyable]
         slot_width = SLOT_WIDTHS[config.copying]
         embedded_width = config.word_width + slot_width
-        self.encoder, self.decoder = ARCHITECTURES[config.architecture](
-            sizes, embedded_width, config
-        )
-        self.copying = COPYINGS[config.copying](self.copyable, self.encoder.width, sizes, config)
+        encoder, decoder = ARCHITECTURES[config.architecture]
+        self.encoder = encoder(sizes, embedded_width, config)
+        self.decoder = decoder(sizes, embedded_width, config)
+        self.copying = COPYINGS[config.copying](sizes, config)
         self.words = nn.Embedding(sizes.vocab_size, config.word_width, padding_idx=0)
         self.slots = nn.Embedding(self.copying.slots + 1, slot_width, padding_idx=0)
-        self.write = nn.Linear(self.decoder.width, sizes.output_vocab_size)
+        self.write = nn.Linear(config.width, sizes.output_vocab_size)
 
     @property
     def device(self) -> torch.device:
@@ -89,8 +89,7 @@ class EditNetwork(nn.Module):
     def _embed(self, ids: Tensor, sources: Sources, *, generator: torch.Generator | None) -> Tensor:
         """Embed each token as [word ; slot]; OOVs differ only in the slot: (B, T, E)."""
         word_ids = torch.where(ids < self.sizes.vocab_size, ids, UNK_ID)
-        rate = self.config.word_dropout
-        word_ids = drop_tokens(word_ids, rate, unknown=UNK_ID, generator=generator)
+        word_ids = drop_tokens(word_ids, self.config.word_dropout, generator=generator)
         slots = self.copying.slots_of(ids, sources)
         return torch.cat([self.words(word_ids), self.slots(slots)], 2)
 
@@ -190,65 +189,6 @@ class EditNetwork(nn.Module):
         )
 
 
-def _lstm(
-    sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
-) -> tuple[LSTMEncoder, Decoder]:
-    source_ids, rate = len(sizes.copyable), config.dropout
-    encoder = LSTMEncoder(
-        source_ids, embedded_width, config.width, layers=ENCODER_LAYERS, dropout_rate=rate
-    )
-    decoder = LSTMDecoder(
-        source_ids,
-        embedded_width,
-        encoder.width,
-        config.width,
-        layers=config.decoder_layers,
-        dropout_rate=rate,
-    )
-    return encoder, decoder
-
-
-def _transformer(
-    sizes: EditSizes, embedded_width: int, config: EditNetworkConfig
-) -> tuple[TransformerEncoder, Decoder]:
-    source_ids, width, rate = len(sizes.copyable), config.width, config.dropout
-    encoder = TransformerEncoder(
-        sizes.fields,
-        source_ids,
-        embedded_width,
-        width,
-        layers=ENCODER_LAYERS,
-        heads=HEADS,
-        dropout_rate=rate,
-    )
-    decoder = TransformerDecoder(
-        sizes.fields,
-        source_ids,
-        embedded_width,
-        width,
-        layers=config.decoder_layers,
-        heads=HEADS,
-        dropout_rate=rate,
-    )
-    return encoder, decoder
-
-
-def _positional(
-    copyable: list[bool], _: int, sizes: EditSizes, config: EditNetworkConfig
-) -> Copying:
-    limits = [
-        0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else OUTPUT_SLOTS
-        for source_id, allowed in enumerate(copyable)
-    ]
-    return PositionalCopying(limits, config.width) if sum(limits) else NoCopying()
-
-
-def _pointer(
-    _: list[bool], memory_width: int, sizes: EditSizes, config: EditNetworkConfig
-) -> Copying:
-    return PointerCopying(OOV_SLOTS, config.width, memory_width, vocab_size=sizes.vocab_size)
-
-
 OOV_SLOTS = 40
 """OOVs of an example that pointer copying tells apart; further ones share these slots."""
 
@@ -258,11 +198,25 @@ FIELD_SLOTS, OUTPUT_SLOTS = 100, 300
 SLOT_WIDTHS = {"pointer": 32, "positional": 100, "none": 32}
 """Sizes of the slot embeddings; of positional copying, as in the paper."""
 
-Architecture = Callable[[EditSizes, int, EditNetworkConfig], tuple[Encoder, Decoder]]
-"""Builds an encoder and a decoder from sizes, the size of a token embedding and settings."""
+ARCHITECTURES: dict[str, tuple[type[Encoder], type[Decoder]]] = {
+    "transformer": (TransformerEncoder, TransformerDecoder),
+    "lstm": (LSTMEncoder, LSTMDecoder),
+}
 
-ARCHITECTURES: dict[str, Architecture] = {"transformer": _transformer, "lstm": _lstm}
-COPYINGS: dict[str, Callable[[list[bool], int, EditSizes, EditNetworkConfig], Copying]] = {
+
+def _pointer(sizes: EditSizes, config: EditNetworkConfig) -> Copying:
+    return PointerCopying(OOV_SLOTS, config.width, config.width, vocab_size=sizes.vocab_size)
+
+
+def _positional(sizes: EditSizes, config: EditNetworkConfig) -> Copying:
+    limits = [
+        0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else OUTPUT_SLOTS
+        for source_id, allowed in enumerate(sizes.copyable)
+    ]
+    return PositionalCopying(limits, config.width) if sum(limits) else NoCopying()
+
+
+COPYINGS: dict[str, Callable[[EditSizes, EditNetworkConfig], Copying]] = {
     "pointer": _pointer,
     "positional": _positional,
     "none": lambda *_: NoCopying(),

@@ -1,21 +1,25 @@
 """Encoders of the sources: one LSTM per source, or one Transformer over all of them."""
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from redraft.models.config import ENCODER_LAYERS, HEADS, EditNetworkConfig
 from redraft.models.dropout import dropout
 from redraft.models.lstm import BidirectionalLSTM
 from redraft.models.memory import Memory, Sources
 from redraft.models.transformer import EncoderLayer, initialise
+
+if TYPE_CHECKING:
+    from redraft.models.edit_network import EditSizes
 
 
 class Encoder(nn.Module, ABC):
     """Encodes the embedded tokens of all sources."""
 
     packs: bool  # accepts sources without padding between them
-    width: int  # size of a state
 
     @abstractmethod
     def forward(
@@ -29,26 +33,23 @@ class LSTMEncoder(Encoder):
 
     packs = False
 
-    def __init__(
-        self, source_ids: int, input_width: int, width: int, *, layers: int, dropout_rate: float
-    ) -> None:
+    def __init__(self, sizes: "EditSizes", input_width: int, config: EditNetworkConfig) -> None:
         super().__init__()
+        half, layers = config.width // 2, ENCODER_LAYERS
         self.readers = nn.ModuleList(
-            BidirectionalLSTM(input_width, width // 2, layers=layers, dropout_rate=dropout_rate)
-            for _ in range(source_ids)
+            BidirectionalLSTM(input_width, half, layers=layers, dropout_rate=config.dropout)
+            for _ in sizes.copyable
         )
-        self.width = width  # of both directions together
-        self.combine = nn.Linear(source_ids * self.width, self.width)
+        self.combine = nn.Linear(len(self.readers) * config.width, config.width)
 
     def forward(
         self, embedded: Tensor, sources: Sources, *, generator: torch.Generator | None
     ) -> Memory:
         """Return the states of each source (B, S, W) and a projection of their last states."""
+        parts = zip(sources.apart(embedded), sources.lengths.unbind(1), strict=True)
         encoded = [
-            reader(part, sources.lengths[:, source_id], generator=generator)
-            for source_id, (reader, part) in enumerate(
-                zip(self.readers, sources.apart(embedded), strict=True)
-            )
+            reader(part, lengths, generator=generator)
+            for reader, (part, lengths) in zip(self.readers, parts, strict=True)
         ]
         states = torch.cat([states for states, _ in encoded], 1)
         return Memory(sources, states, self.combine(torch.cat([last for _, last in encoded], 1)))
@@ -63,27 +64,16 @@ class TransformerEncoder(Encoder):
 
     packs = True
 
-    def __init__(
-        self,
-        fields: int,
-        source_ids: int,
-        input_width: int,
-        width: int,
-        *,
-        layers: int,
-        heads: int,
-        dropout_rate: float,
-    ) -> None:
+    def __init__(self, sizes: "EditSizes", input_width: int, config: EditNetworkConfig) -> None:
         super().__init__()
-        self.fields = fields
-        self.width = width
-        self.read = nn.Linear(input_width, width)
-        self.source_ids = nn.Embedding(source_ids, width)
+        self.fields, self.dropout_rate = sizes.fields, config.dropout
+        self.read = nn.Linear(input_width, config.width)
+        self.source_ids = nn.Embedding(len(sizes.copyable), config.width)
         self.layers = nn.ModuleList(
-            EncoderLayer(width, heads=heads, dropout_rate=dropout_rate) for _ in range(layers)
+            EncoderLayer(config.width, heads=HEADS, dropout_rate=config.dropout)
+            for _ in range(ENCODER_LAYERS)
         )
-        self.norm = nn.LayerNorm(width)
-        self.dropout_rate = dropout_rate
+        self.norm = nn.LayerNorm(config.width)
         initialise(self)
 
     def forward(
@@ -92,14 +82,10 @@ class TransformerEncoder(Encoder):
         """Return the states of all positions (B, S, W) and their mean."""
         states = self.read(embedded) + self.source_ids(sources.source_ids)
         states = dropout(states, self.dropout_rate, generator=generator)
-        segments = zip(
-            sources.segments(states, self.fields),
-            sources.segments(sources.mask, self.fields),
-            sources.segments(sources.positions, self.fields),
-            strict=True,
-        )
+        parts = (states, sources.mask, sources.positions)
+        segments = (sources.segments(part, self.fields) for part in parts)
         encoded = []
-        for segment, mask, positions in segments:
+        for segment, mask, positions in zip(*segments, strict=True):
             for layer in self.layers:
                 segment = layer(segment, mask, positions, generator=generator)
             encoded.append(self.norm(segment))

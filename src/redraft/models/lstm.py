@@ -37,7 +37,6 @@ class BidirectionalLSTM(nn.Module):
         self.forwards = nn.ModuleList(nn.LSTM(w, width, batch_first=True) for w in widths)
         self.backwards = nn.ModuleList(nn.LSTM(w, width, batch_first=True) for w in widths)
         self.dropout_rate = dropout_rate
-        self.width = 2 * width
 
     def forward(
         self, inputs: Tensor, lengths: Tensor, *, generator: torch.Generator | None

@@ -1,6 +1,7 @@
 """The memory of a decoder: concatenated source sequences and their encoded states."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,9 +26,8 @@ class Sources:
         """Concatenate `sequences`; the EOS token that ends each is never copyable."""
         ids = torch.cat([sequence.ids for sequence in sequences], 1)
         widths = tuple(sequence.ids.shape[1] for sequence in sequences)
-        source_ids = (
-            torch.arange(len(widths)).repeat_interleave(torch.tensor(widths)).to(ids.device)
-        )
+        source_ids = torch.arange(len(widths)).repeat_interleave(torch.tensor(widths))
+        source_ids = source_ids.to(ids.device)
         positions = torch.cat([torch.arange(width) for width in widths]).to(ids.device)
         lengths = torch.stack([sequence.lengths for sequence in sequences], 1)
         allowed = torch.tensor(copyable, device=ids.device)[source_ids]
@@ -44,31 +44,28 @@ class Sources:
     def packed(self, fields: int) -> "Sources":
         """Move the padding between sequences to the end of each of the two segments."""
         widths = [segment.shape[1] for segment in self.segments(self.ids, fields)]
-        columns_of_segments = []
+        parts = []
         for mask, start in zip(self.segments(self.mask, fields), (0, widths[0]), strict=False):
             order = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
-            columns_of_segments.append(order[:, : int(mask.sum(1).max())] + start)
-        columns = torch.cat(columns_of_segments, 1)
-        return Sources(
-            self.ids.gather(1, columns),
-            self.mask.gather(1, columns),
-            self.copyable.gather(1, columns),
-            self.lengths,
-            self.source_ids.gather(1, columns),
-            self.positions.gather(1, columns),
-            tuple(segment.shape[1] for segment in columns_of_segments),
-        )
+            parts.append(order[:, : int(mask.sum(1).max())] + start)
+        columns = torch.cat(parts, 1)
+        packed = self._select(lambda values: values.gather(1, columns))
+        return replace(packed, widths=tuple(part.shape[1] for part in parts))
 
     def reorder(self, rows: Tensor) -> "Sources":
         """Select `rows` of the batch, which may repeat."""
-        return Sources(
-            self.ids.index_select(0, rows),
-            self.mask.index_select(0, rows),
-            self.copyable.index_select(0, rows),
-            self.lengths.index_select(0, rows),
-            self.source_ids.index_select(0, rows),
-            self.positions.index_select(0, rows),
-            self.widths,
+        selected = self._select(lambda values: values.index_select(0, rows))
+        return replace(selected, lengths=self.lengths.index_select(0, rows))
+
+    def _select(self, select: Callable[[Tensor], Tensor]) -> "Sources":
+        """Apply `select` to every tensor of positions (B, S)."""
+        return replace(
+            self,
+            ids=select(self.ids),
+            mask=select(self.mask),
+            copyable=select(self.copyable),
+            source_ids=select(self.source_ids),
+            positions=select(self.positions),
         )
 
     def segments(self, values: Tensor, fields: int) -> tuple[Tensor, ...]:

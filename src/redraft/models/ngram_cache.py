@@ -149,12 +149,7 @@ def evidence_of(log_probs: Tensor, predicted: CachePrediction) -> Tensor:
     """Return the features of the gate: (R, E), in the order of `EVIDENCE`."""
     edited, cached = log_probs.max(1), predicted.probs.max(1)
     support = predicted.probs.gather(1, edited.indices[:, None])[:, 0]
-    logs = [
-        cached.values.log(),
-        edited.values,
-        log_probs[:, UNK_ID],
-        support.log(),
-    ]
+    logs = [cached.values.log(), edited.values, log_probs[:, UNK_ID], support.log()]
     evidence = [log_prob.clamp(min=_UNLIKELY) for log_prob in logs]
     return torch.stack([*evidence, (edited.indices == cached.indices).float()], 1)
 

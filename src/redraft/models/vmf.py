@@ -1,9 +1,10 @@
-"""The von Mises-Fisher distribution on the unit sphere: samples, normaliser and KL.
+"""The von Mises-Fisher distribution on the unit sphere: samples, and the factor of its KL.
 
 Knows tensors and numbers. Must not know encoders, text, files or a global random state.
 
 The density of a unit vector v around the unit direction mu is C_d(kappa) exp(kappa mu.v).
-The dimension d is that of the surrounding space: d = 2 is the circle, d = 3 the sphere.
+The dimension d is that of the surrounding space: d = 2 is the circle, d = 3 the sphere. The caller
+checks that d >= 2 and that kappa is finite and not negative, as `AutoencoderConfig` does.
 """
 
 import math
@@ -11,20 +12,14 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["bound", "kl", "kl_factor", "log_normaliser", "mean_resultant_length", "sample"]
+__all__ = ["bound", "kl_factor", "sample"]
 
 # The length of a direction may be off by this much: half precision passes, a bug does not.
 UNIT_TOLERANCE = 1e-2
 
 
 def sample(direction: Tensor, concentration: float, *, generator: torch.Generator) -> Tensor:
-    """One unit vector per row of `direction` (B, d), differentiable with respect to it."""
-    if direction.dim() != 2 or not direction.is_floating_point():
-        raise ValueError(
-            "direction must be floating point of shape (B, d), "
-            f"got {direction.dtype} of shape {tuple(direction.shape)}"
-        )
-    _check(direction.shape[1], concentration)
+    """Draw one unit vector per row of `direction` (B, d), differentiable with respect to it."""
     # The noise depends on the shape of `direction` alone, hence the reparametrised gradient.
     noise = torch.randn(
         direction.shape, generator=generator, dtype=direction.dtype, device=direction.device
@@ -33,60 +28,15 @@ def sample(direction: Tensor, concentration: float, *, generator: torch.Generato
     return _reflect_first_axis_to(direction, _around_first_axis(noise, gap))
 
 
-def log_normaliser(dimension: int, concentration: float) -> float:
-    """log C_d(kappa), the logarithm of the factor that makes the density integrate to one."""
-    _, log_terms = _bessel_series(dimension, concentration)
-    # (2 pi)^(d/2) I_(d/2-1)(kappa) kappa^(1-d/2), with the powers of kappa and of 2 cancelled
-    log_integral = math.log(2) + dimension / 2 * math.log(math.pi)
-    return -log_integral - float(torch.logsumexp(log_terms, dim=0))
-
-
-def mean_resultant_length(dimension: int, concentration: float) -> float:
-    """A_d(kappa) = I_(d/2)(kappa) / I_(d/2-1)(kappa), the length of the mean of the samples."""
-    factor = kl_factor(dimension, concentration)
-    return 2 * factor / concentration if concentration > 0 else 0.0
-
-
 def kl_factor(dimension: int, concentration: float) -> float:
-    """C_kappa = kappa A_d(kappa) / 2, the KL per squared distance between two directions."""
-    index, log_terms = _bessel_series(dimension, concentration)
-    # A_d is the derivative of the log of the series, and kappa d/dkappa multiplies the term
-    # kappa^(2n) by 2n: so kappa A_d / 2 is the mean of n, with no ratio of tiny numbers.
-    return float(torch.softmax(log_terms, dim=0) @ index)
+    """Return C_kappa, the KL per squared distance between two directions of equal kappa.
 
-
-def kl(direction: Tensor, other_direction: Tensor, *, concentration: float) -> Tensor:
-    """KL(vMF(direction) || vMF(other_direction)) of each pair of rows, for one concentration."""
-    if direction.shape[-1:] != other_direction.shape[-1:]:
-        raise ValueError(
-            "directions must have the same dimension, "
-            f"got shapes {tuple(direction.shape)} and {tuple(other_direction.shape)}"
-        )
-    # Equal kappa: the KL depends only on the angle (the paper's Prop. 2). The difference is
-    # squared, as 1 - mu1.mu2 would lose the distance of near neighbours to rounding.
-    squared_distance = (direction - other_direction).square().sum(dim=-1)
-    return kl_factor(direction.shape[-1], concentration) * squared_distance
-
-
-def bound(log_likelihood: Tensor, dimension: int, *, concentration: float) -> Tensor:
-    """The lower bound L_reconstruct - 4 C_kappa that holds whatever the retriever retrieves."""
-    # Opposite directions are at squared distance 4; the paper's 2 assumes a right angle at most.
-    return log_likelihood - 4 * kl_factor(dimension, concentration)
-
-
-def _check(dimension: int, concentration: float) -> None:
-    """Nothing, or a ValueError that names the argument at fault."""
-    if not dimension >= 2:
-        raise ValueError(f"dimension must be at least 2, got {dimension}")
-    if not 0 <= concentration < math.inf:
-        raise ValueError(f"concentration must be finite and at least 0, got {concentration}")
-
-
-def _bessel_series(dimension: int, concentration: float) -> tuple[Tensor, Tensor]:
-    """Indices n and logs of the terms (kappa/2)^(2n) / (n! Gamma(n + d/2)), where they matter."""
-    # They sum to (kappa/2)^(1-d/2) I_(d/2-1)(kappa). All are positive, so nothing cancels, and
-    # only the logarithms are large, so nothing overflows: one method for every d and kappa.
-    _check(dimension, concentration)
+    It is kappa A_d(kappa) / 2, where A_d(kappa) = I_(d/2)(kappa) / I_(d/2-1)(kappa) is the length
+    of the mean of the samples: the KL depends only on the angle (the paper's Prop. 2).
+    """
+    # The terms (kappa/2)^(2n) / (n! Gamma(n + d/2)) sum to (kappa/2)^(1-d/2) I_(d/2-1)(kappa). All
+    # are positive, so nothing cancels, and only the logarithms are large, so nothing overflows: one
+    # method for every d and kappa.
     order = dimension / 2 - 1
     # The terms peak where n (n + order) = (kappa/2)^2, with a standard deviation below sqrt(n).
     peak = (math.hypot(order, concentration) - order) / 2
@@ -95,11 +45,20 @@ def _bessel_series(dimension: int, concentration: float) -> tuple[Tensor, Tensor
     half = torch.tensor(concentration / 2, dtype=torch.float64)
     # xlogy: 0 log 0 = 0, so that kappa = 0 keeps the term n = 0 and is the uniform distribution
     log_powers = torch.xlogy(2 * index, half)
-    return index, log_powers - torch.lgamma(index + 1) - torch.lgamma(index + dimension / 2)
+    log_terms = log_powers - torch.lgamma(index + 1) - torch.lgamma(index + dimension / 2)
+    # A_d is the derivative of the log of the series, and kappa d/dkappa multiplies the term
+    # kappa^(2n) by 2n: so kappa A_d / 2 is the mean of n, with no ratio of tiny numbers.
+    return float(torch.softmax(log_terms, dim=0) @ index)
+
+
+def bound(log_likelihood: Tensor, dimension: int, *, concentration: float) -> Tensor:
+    """Return the lower bound L_reconstruct - 4 C_kappa for any retriever."""
+    # Opposite directions are at squared distance 4; the paper's 2 assumes a right angle at most.
+    return log_likelihood - 4 * kl_factor(dimension, concentration)
 
 
 def _sample_gap(like: Tensor, concentration: float, *, generator: torch.Generator) -> Tensor:
-    """Draws of 1 - w, w = mu.v, for the rows of `like`: Wood's (1994) rejection, in float64."""
+    """Draw 1 - w, w = mu.v, per row of `like`, by Wood's (1994) rejection in float64."""
     rows, dimension = like.shape
     # Wood's b and 1 - x0, written without the differences that cancel for a large kappa
     b = (dimension - 1) / (2 * concentration + math.hypot(2 * concentration, dimension - 1))
@@ -122,7 +81,7 @@ def _sample_gap(like: Tensor, concentration: float, *, generator: torch.Generato
 
 
 def _uniform_coordinate(first: Tensor, second: Tensor, *, dimension: int) -> tuple[Tensor, Tensor]:
-    """1 - x and 1 + x, x a coordinate of a uniform unit vector, from two uniform numbers."""
+    """Return 1 - x and 1 + x, x a coordinate of a uniform unit vector, from two uniform numbers."""
     # (1 - x)/2 is Wood's symmetric Beta. Two coordinates of a uniform unit vector have a uniform
     # angle, and a radius r with 1 - r^2 = U^(2/(d-2)) (Ulrich, 1984).
     # On the circle (d = 2) the division by zero gives log 0, as it should: r = 1.
@@ -136,7 +95,7 @@ def _uniform_coordinate(first: Tensor, second: Tensor, *, dimension: int) -> tup
 
 
 def _around_first_axis(noise: Tensor, gap: Tensor) -> Tensor:
-    """Unit vectors with first coordinate 1 - gap and the rest along `noise`, written into it."""
+    """Write unit vectors with first coordinate 1 - gap and the rest along `noise` into it."""
     noise[:, 0] = 0
     length = torch.linalg.vector_norm(noise, dim=1)  # (B,)
     # float32 normals are exactly 0 once in 2^24 draws, and on the circle there is only one.
@@ -151,7 +110,7 @@ def _around_first_axis(noise: Tensor, gap: Tensor) -> Tensor:
 
 
 def _reflect_first_axis_to(direction: Tensor, points: Tensor) -> Tensor:
-    """`points` (B, d), which it overwrites, reflected so that the first axis is `direction`."""
+    """Reflect `points` (B, d), which it overwrites, so that the first axis is `direction`."""
     # Detached: the gradient through the length points off the sphere, which no direction leaves.
     length = torch.linalg.vector_norm(direction.detach(), dim=1)  # (B,)
     is_unit = (length - 1).abs() <= UNIT_TOLERANCE

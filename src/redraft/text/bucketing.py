@@ -50,7 +50,7 @@ def bucket(lengths: Lengths, batch_size: int, *, seed: int, parts: int = 1) -> l
     shuffled = [groups[group] for group in rng.permutation(len(groups))]
     shuffled.sort(key=lambda group: len(group) < size)  # the incomplete group last
     rows = np.concatenate(shuffled)
-    batches = [rows[at : at + batch_size].tolist() for at in range(0, len(rows), batch_size)]
+    batches = [rows[i : i + batch_size].tolist() for i in range(0, len(rows), batch_size)]
     return [batches[batch] for batch in rng.permutation(len(batches))]
 
 
@@ -91,13 +91,13 @@ def _cut(
     """
     cuts = np.arange(size, len(rows), size)
     cuts = cuts[np.argsort(abs(2 * cuts - len(rows)), kind="stable")]  # of equal ones, the middle
-    found = []
+    candidates = []
     for column in keys.T:
         order = rows[np.argsort(column[rows], kind="stable")]
         before = np.maximum.accumulate(table[order]).sum(1)
         after = np.maximum.accumulate(table[order[::-1]])[::-1].sum(1)
         padded = cuts * before[cuts - 1] + (len(rows) - cuts) * after[cuts]
         best = int(padded.argmin())
-        found.append((int(padded[best]), order, int(cuts[best])))
-    least, order, cut = min(found, key=lambda candidate: candidate[0])
+        candidates.append((int(padded[best]), order, int(cuts[best])))
+    least, order, cut = min(candidates, key=lambda candidate: candidate[0])
     return order[:cut], order[cut:], least

@@ -5,18 +5,18 @@ al. 2017), so that the editor can copy them from its sources. Knows no network.
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from redraft.config.ranges import MIXED, WORDS, Range, check_ranges
 from redraft.config.toml import build
 from redraft.storage.checks import entry, names, read_json, whole
 from redraft.text.token_encoder import tokens_of
 from redraft.text.tokenizer import Tokenizer, split_identifier
-from redraft.text.vocabulary import BOS_ID, EOS_ID, UNK_ID, Vocabulary
-from redraft.text.vocabulary_builder import DocumentFrequencies
+from redraft.text.vocabulary import BOS_ID, EOS_ID, UNK_ID, Vocabulary, most_frequent
 from redraft.types import Example, Input
 
 MIN_COUNT = 2
@@ -101,7 +101,7 @@ class EditEncoder:
         a word of one project is OOV in the next, so training has to learn to copy it.
         """
         encoding = cls(Vocabulary.of({}), 0, list(examples[0].x), config)
-        outputs, inputs = DocumentFrequencies(), DocumentFrequencies()
+        outputs, inputs = _DocumentFrequencies(), _DocumentFrequencies()
         for example in examples:
             tokens, name = encoding.tokenize(example), example.meta.get(project)
             # counted separately: a name in x and y of one example occurs in one example only
@@ -171,9 +171,9 @@ class EditEncoder:
         has to copy them. Each of the `neighbours` is an example followed by its prototypes.
         """
         ids = _ExtendedIds(self.vocabulary, hidden)
-        fields = [[*ids.encode(field), EOS_ID] for field in x]
+        fields = ids.encode_each(x)
         sources = [fields + self._prototype_sources(group, ids) for group in groups]
-        cached_ids = [[*ids.encode(tokens[:LONGEST_OUTPUT]), EOS_ID] for tokens in cached]
+        cached_ids = ids.encode_each(tokens[:LONGEST_OUTPUT] for tokens in cached)
         examples = [self._neighbour(example, others, ids) for example, *others in neighbours]
         # last: a completion session adds the OOVs of its prefix after all others
         target = _target(output, ids)
@@ -183,17 +183,15 @@ class EditEncoder:
     def _neighbour(
         self, example: Tokens, prototypes: Sequence[Tokens], ids: "_ExtendedIds"
     ) -> EncodedEdit:
-        fields = [[*ids.encode(field), EOS_ID] for field in example.fields]
-        sources = fields + self._prototype_sources(prototypes, ids)
+        sources = ids.encode_each(example.fields) + self._prototype_sources(prototypes, ids)
         return EncodedEdit(sources, _target(example.output, ids), [])
 
     def _prototype_sources(self, group: Sequence[Tokens], ids: "_ExtendedIds") -> list[list[int]]:
-        sources = []
+        sources: list[list[int]] = []
         empty = Tokens([[]] * len(self.fields), [])
         for prototype in (*group, *[empty] * self.config.prototypes)[: self.config.prototypes]:
-            if self.config.reads_prototype_input:
-                sources += [[*ids.encode(field), EOS_ID] for field in prototype.fields]
-            sources.append([*ids.encode(prototype.output[:LONGEST_OUTPUT]), EOS_ID])
+            read = prototype.fields if self.config.reads_prototype_input else []
+            sources += ids.encode_each([*read, prototype.output[:LONGEST_OUTPUT]])
         return sources
 
     def words(self, ids: Iterable[int], oovs: Sequence[str]) -> list[str]:
@@ -221,16 +219,11 @@ class EditEncoder:
         )
         fields = names(described, "fields", values.get("fields"))
         words = Vocabulary.load(vocabulary)
-        output_vocab_size = whole(
-            described,
-            "output_vocab_size",
-            values.get("output_vocab_size"),
-            least=EOS_ID + 1,
-            most=len(words),
-        )
+        size = values.get("output_vocab_size")
+        size = whole(described, "output_vocab_size", size, least=EOS_ID + 1, most=len(words))
         source_ids = len(fields) * (1 + config.prototypes)
         whole(described, "the number of sources", source_ids, least=1, most=MAX_SOURCES)
-        return cls(words, output_vocab_size, fields, config)
+        return cls(words, size, fields, config)
 
 
 def _target(output: Sequence[str], ids: "_ExtendedIds") -> list[int]:
@@ -251,17 +244,40 @@ class _ExtendedIds:
         """Return the ids of tokens; a new OOV word gets the next free id."""
         ids = []
         for token in tokens:
-            token_id = self._id(token)
+            token_id = UNK_ID if token in self.hidden else self.vocabulary.id_of(token)
             if token_id == UNK_ID:
-                token_id = len(self.vocabulary) + len(self.oovs)
-                self.oovs[token] = token_id
+                token_id = self.oovs.setdefault(token, len(self.vocabulary) + len(self.oovs))
             ids.append(token_id)
         return ids
 
-    def _id(self, token: str) -> int:
-        """Return the id of a token, or the unknown token's id if it has none yet."""
-        if token in self.oovs:
-            return self.oovs[token]
-        if token in self.hidden:
-            return UNK_ID
-        return self.vocabulary.id_of(token)
+    def encode_each(self, sequences: Iterable[Sequence[str]]) -> list[list[int]]:
+        """Return the ids of several sources, each with an end token."""
+        return [[*self.encode(tokens), EOS_ID] for tokens in sequences]
+
+
+class _DocumentFrequencies:
+    """Counts the examples that contain a word, and which words several projects use."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.first_project: dict[str, Any] = {}
+        self.shared: set[str] = set()
+        self.projects: set[Any] = set()
+
+    def count(self, words: Collection[str], project: Any) -> None:
+        """Count each of the distinct `words` of one example once."""
+        self.counts.update(words)
+        self.projects.add(project)
+        for word in words:
+            if self.first_project.setdefault(word, project) != project:
+                self.shared.add(word)
+
+    def frequent(self, min_count: int, most: int) -> dict[str, int]:
+        """Return the `most` words with the highest document frequency, and their frequencies.
+
+        Words in fewer than `min_count` examples are left out, and words of a single project where
+        there are several.
+        """
+        shared = self.shared if len(self.projects) > 1 else self.counts
+        counts = {word: count for word, count in self.counts.items() if word in shared}
+        return most_frequent(counts, most, min_count=min_count)

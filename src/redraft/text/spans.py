@@ -1,4 +1,4 @@
-"""WordSpans of a text with their offsets, and the spans of them that are values.
+"""The words of a text with their offsets, and the spans of words that are values.
 
 Unlike the tokens of `tokenizer`, an e-mail address, a date such as 2024-07-03 and a number such as
 1,000 are one word each. White space is skipped, except for newlines, which separate the fields of

@@ -7,6 +7,8 @@ with it, because the tokenizer makes each `#` a separate token.
 from collections import Counter
 from collections.abc import Container, Mapping
 
+from redraft.text.vocabulary import most_frequent
+
 CONTINUATION = "##"
 _MAX_LENGTH = 8
 
@@ -25,10 +27,8 @@ def learn_pieces(counts: Mapping[str, int], size: int) -> list[str]:
             for end in range(start + 2, min(start + _MAX_LENGTH, len(token)) + 1):
                 # a piece of n characters saves n - 1 pieces per occurrence
                 savings[mark + token[start:end]] += count * (end - start - 1)
-    ranked = sorted(characters.items(), key=lambda entry: (-entry[1], entry[0]))
-    longer = sorted(savings.items(), key=lambda entry: (-entry[1], entry[0]))
-    pieces = [piece for piece, _ in ranked][:size]
-    return pieces + [piece for piece, _ in longer][: size - len(pieces)]
+    pieces = most_frequent(characters, size)
+    return [*pieces, *most_frequent(savings, size - len(pieces))]
 
 
 def segment(token: str, vocabulary: Container[str]) -> list[str] | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 from redraft.config.ranges import WORDS, Range, check_ranges
 from redraft.text.subwords import learn_pieces, segment
 from redraft.text.tokenizer import JOIN, Tokenizer, split_identifier
-from redraft.text.vocabulary import END, START, UNKNOWN, Vocabulary
+from redraft.text.vocabulary import END, START, UNKNOWN, Vocabulary, most_frequent
 
 _TOKENIZER = Tokenizer()
 
@@ -46,11 +46,9 @@ class TokenEncoder:
         for text in texts:
             for token in tokens_of(text):
                 counts.update({token, *split_identifier(token)})
-        ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        words = [entry for entry in ranked if entry[1] >= config.min_count][:MAX_WORDS]
-        vocabulary = dict(words)
-        pieces = [p for p in learn_pieces(counts, config.pieces) if p not in vocabulary]
-        return cls(Vocabulary.of({**vocabulary, **dict.fromkeys(pieces, 0)}))
+        words = most_frequent(counts, MAX_WORDS, min_count=config.min_count)
+        pieces = {p: 0 for p in learn_pieces(counts, config.pieces) if p not in words}
+        return cls(Vocabulary.of(words | pieces))
 
     def encode(self, text: str, *, longest: int) -> list[int]:
         """Encode a text as at most `longest` ids of words and subwords, and the end token."""

@@ -5,6 +5,7 @@ pain" or `'2024-07-03'` from "3 July 2024"; `rewrite` writes another value in th
 """
 
 import re
+from calendar import month_abbr, month_name
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 
@@ -17,11 +18,7 @@ MAX_JOINED = 6
 _NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen
 fourteen fifteen sixteen seventeen eighteen nineteen twenty"""
 _NUMBERS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split())}
-_MONTHS = frozenset(
-    name
-    for month in range(1, 13)
-    for name in (f"{date(2000, month, 1):%B}".lower(), f"{date(2000, month, 1):%b}".lower())
-)
+_MONTHS = frozenset(map(str.lower, (*month_name[1:], *month_abbr[1:])))
 _DATE_FORMATS = (
     "%Y-%m-%d",
     "%Y/%m/%d",
@@ -114,7 +111,7 @@ def rewrite(old: str, source: str, new: str) -> str:
 def in_code(old: str, text: str) -> str:
     """Return a value as it can stand outside of quotes in the place of `old`.
 
-    WordSpans are joined to one identifier in the style of `old`, and numbers lose their separators.
+    Words are joined to one identifier in the style of `old`, and numbers lose their separators.
     """
     if _THOUSANDS.fullmatch(text):
         return text.replace(",", "")

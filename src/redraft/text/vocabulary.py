@@ -16,6 +16,14 @@ SPECIAL = (PAD, UNKNOWN, START, END)
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = range(len(SPECIAL))
 
 
+def most_frequent(
+    counts: Mapping[str, int], most: int | None = None, *, min_count: int = 1
+) -> dict[str, int]:
+    """Return the `most` tokens of the highest counts, from `min_count`; ties sort by spelling."""
+    ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return dict([entry for entry in ranked if entry[1] >= min_count][:most])
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """Tokens and their counts, most frequent first; the id of a token is its index."""
@@ -24,19 +32,9 @@ class Vocabulary:
     counts: tuple[int, ...]
 
     @classmethod
-    def build(
-        cls, sequences: Iterable[Sequence[str]], *, min_count: int = 1, max_size: int | None = None
-    ) -> "Vocabulary":
-        """Build a vocabulary of the `max_size` most frequent tokens with at least `min_count` uses.
-
-        Tokens of equal count are sorted by spelling.
-        """
-        counter: Counter[str] = Counter()
-        for sequence in sequences:
-            counter.update(sequence)
-        ranked = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))
-        frequent = [(token, count) for token, count in ranked if count >= min_count][:max_size]
-        return cls.of(dict(frequent))
+    def build(cls, sequences: Iterable[Sequence[str]]) -> "Vocabulary":
+        """Build the vocabulary of all tokens of `sequences`, most frequent first."""
+        return cls.of(most_frequent(Counter(token for tokens in sequences for token in tokens)))
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> "Vocabulary":
@@ -60,16 +58,11 @@ class Vocabulary:
 
     def id_of(self, token: str) -> int:
         """Return the id of a token, or the id of `UNKNOWN` if it is OOV."""
-        return self._ids.get(token, self._ids[UNKNOWN])
+        return self._ids.get(token, UNK_ID)
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Return the ids of the tokens; OOV tokens get the id of `UNKNOWN`."""
-        ids, unknown = self._ids, self._ids[UNKNOWN]
-        return [ids.get(token, unknown) for token in tokens]
-
-    def decode(self, ids: Iterable[int]) -> list[str]:
-        """Return the tokens of these ids."""
-        return [self.tokens[i] for i in ids]
+        return [self._ids.get(token, UNK_ID) for token in tokens]
 
     def save(self, path: Path) -> None:
         """Write the vocabulary, one token per line."""
@@ -87,23 +80,14 @@ class Vocabulary:
         *lines, unfinished = path.read_text(encoding="utf-8", errors="replace").split("\n")
         for row, line in enumerate(lines, start=1):
             try:
-                text, count = line.rsplit("\t", 1)
-                tokens.append(_text(json.loads(text)))
-                counts.append(_count(int(count)))
+                text, digits = line.rsplit("\t", 1)
+                token, count = json.loads(text), int(digits)
+                if not isinstance(token, str) or not 0 <= count < 1 << 63:
+                    raise ValueError("a token must be text, and a count an integer of 63 bits")
             except (ValueError, RecursionError) as error:
                 raise ModelError(f"{path}:{row}: not a vocabulary entry; fit again") from error
+            tokens.append(token)
+            counts.append(count)
         if unfinished or tuple(tokens[: len(SPECIAL)]) != SPECIAL:
             raise ModelError(f"{path}: not a whole vocabulary; fit again")
         return cls(tuple(tokens), tuple(counts))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a token must be text")
-    return value
-
-
-def _count(value: int) -> int:
-    if not 0 <= value < 1 << 63:
-        raise ValueError("a count must be a 64-bit integer that is not negative")
-    return value

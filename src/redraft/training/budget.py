@@ -80,7 +80,8 @@ def within_budget(
     if not options.budget:
         return Plan([(0, config.steps)])
     workers = options.workers
-    plan = workers.broadcast(lambda: _read(path))
+    text = workers.broadcast(lambda: path.read_text(encoding="utf-8") if path.exists() else None)
+    plan: dict[str, Any] | None = json.loads(text) if text else None
     if plan is None:
         started = time.monotonic()
         # All workers step at once, as in training.
@@ -90,13 +91,6 @@ def within_budget(
         if workers.is_main:
             Plan(**plan).write(path)
     return Plan(**plan)
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    plan: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return plan
 
 
 def _plan(steps: int, seconds: float, step: float, evaluation: float) -> Plan:

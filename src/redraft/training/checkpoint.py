@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -17,7 +18,7 @@ from redraft.storage.artifact import Artifact, open_artifact
 from redraft.storage.artifact_writer import write_artifact
 from redraft.storage.examples import examples_of
 from redraft.training.ema import Weights
-from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
+from redraft.training.process_group import ProcessGroup
 from redraft.types import Example
 
 
@@ -33,19 +34,11 @@ def fingerprint(examples: Sequence[Example], settings: Sequence[Any]) -> str:
 class Progress:
     """Progress of a run: with the weights, enough to resume to an identical result."""
 
-    step: int
-    best_step: int
-    best_score: float
-    seconds: float
+    step: int = 0
+    best_step: int = 0
+    best_score: float = -math.inf
+    seconds: float = 0.0
     core_seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class ExtraWeights:
-    """Weights besides those being trained: the best so far and the EMA."""
-
-    best: Weights
-    ema: Weights
 
 
 @dataclass(frozen=True)
@@ -63,14 +56,19 @@ class Checkpoint:
         self,
         network: nn.Module,
         optimiser: torch.optim.Optimizer,
-        extra: ExtraWeights,
         progress: Progress,
+        *,
+        best: Weights,
+        ema: Weights,
     ) -> None:
-        """Write the state atomically: a kill leaves either the previous state or this one."""
+        """Write the state atomically: a kill leaves either the previous state or this one.
+
+        `best` are the weights that scored best so far, `ema` the averaged ones.
+        """
         with write_artifact(self.folder) as staging:
             save_file(dict(network.state_dict()), staging / "weights.safetensors")
-            save_file(extra.best, staging / "best.safetensors")
-            save_file(extra.ema, staging / "ema.safetensors")
+            save_file(best, staging / "best.safetensors")
+            save_file(ema, staging / "ema.safetensors")
             save_file(_optimiser_tensors(optimiser), staging / "optimiser.safetensors")
             text = json.dumps({"fingerprint": self.fingerprint, **asdict(progress)}, indent=2)
             (staging / "progress.json").write_text(text + "\n", encoding="utf-8")
@@ -80,9 +78,9 @@ class Checkpoint:
         network: nn.Module,
         optimiser: torch.optim.Optimizer,
         *,
-        workers: ProcessGroup = SINGLE_PROCESS,
-    ) -> tuple[ExtraWeights, Progress]:
-        """Restore network and optimiser; return the other weights and the progress.
+        workers: ProcessGroup,
+    ) -> tuple[Progress, Weights, Weights]:
+        """Restore network and optimiser; return the progress, the best and the averaged weights.
 
         Only the main worker reads the files: the others need no access to its disk.
         """
@@ -100,11 +98,11 @@ class Checkpoint:
         network.load_state_dict(tensors("weights"))
         _restore_optimiser(optimiser, tensors("optimiser"))
         device = next(network.parameters()).device
-        extra = (
+        best, ema = (
             {name: tensor.to(device) for name, tensor in tensors(file).items()}
             for file in ("best", "ema")
         )
-        return ExtraWeights(*extra), Progress(**values)
+        return Progress(**values), best, ema
 
     def _progress(self, artifact: Artifact) -> dict[str, Any]:
         values: dict[str, Any] = artifact.json("progress.json")

@@ -4,8 +4,6 @@ import torch
 
 from redraft.errors import ConfigError
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
-
 
 def choose_device(name: str) -> torch.device:
     """Return the device `name`; `auto` is CUDA if available, otherwise the CPU."""

@@ -87,10 +87,6 @@ class TorchProcessGroup(ProcessGroup):
         """Send the tensors as safetensors."""
         return load(self._broadcast_bytes(save(compute()) if self.is_main else b""))
 
-    def barrier(self) -> None:
-        """Wait in an empty reduction."""
-        self.any(False)
-
     def _sum(self, tensor: Tensor) -> Tensor:
         sent = tensor.to(self.device)
         with self._reporting_lost_workers():
@@ -128,7 +124,7 @@ def torch_workers(ranks: Ranks, device: str, *, timeout: timedelta) -> Iterator[
     workers = TorchProcessGroup(ranks, _communication_device(ranks, device))
     _connect(workers, timeout)
     yield workers
-    workers.barrier()
+    workers.any(False)  # a barrier: blocks until all have reached it
     distributed.destroy_process_group()
 
 

@@ -56,9 +56,6 @@ class ProcessGroup:
         """Call `compute` in the main worker and return its named tensors in all."""
         return compute()
 
-    def barrier(self) -> None:
-        """Block until all workers have reached this call."""
-
 
 SINGLE_PROCESS = ProcessGroup()
 

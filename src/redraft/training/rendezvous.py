@@ -7,45 +7,28 @@ The main worker therefore generates a session name and sends it to the workers t
 
 import time
 from datetime import timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING
 from uuid import uuid4
+
+if TYPE_CHECKING:
+    from torch.distributed import Store  # type: ignore[attr-defined]
 
 _POLL_SECONDS = 0.05
 
 
-class Store(Protocol):
-    """The methods of a torch.distributed store that are used here."""
-
-    def set(self, key: str, value: str, /) -> None:
-        """Write a value."""
-
-    def get(self, key: str, /) -> bytes:
-        """Read a value, and block until it exists."""
-
-    def check(self, keys: list[str], /) -> bool:
-        """Return True if all keys exist."""
-
-    def wait(self, keys: list[str], timeout: timedelta, /) -> None:
-        """Block until all keys exist."""
-
-
-def join_session(store: Store, *, rank: int, size: int, timeout: timedelta) -> str:
+def join_session(store: "Store", *, rank: int, size: int, timeout: timedelta) -> str:
     """Return a new session name, the same on all workers, once all have joined."""
     if rank == 0:
         return _open_session(store, size, timeout)
-    return _request_session(store, rank, timeout)
-
-
-def _request_session(store: Store, rank: int, timeout: timedelta) -> str:
     request = uuid4().hex  # distinguishes the reply from replies to dead workers
     store.set(f"request/{rank}", request)
     store.wait([f"reply/{request}"], timeout)
-    session = store.get(f"reply/{request}").decode()
+    session: str = store.get(f"reply/{request}").decode()
     store.set(f"{session}/joined/{rank}", "")
     return session
 
 
-def _open_session(store: Store, size: int, timeout: timedelta) -> str:
+def _open_session(store: "Store", size: int, timeout: timedelta) -> str:
     """Reply to all requests, also stale ones, until every rank has joined the new session."""
     session, deadline = uuid4().hex, time.monotonic() + timeout.total_seconds()
     missing = list(range(1, size))

@@ -129,15 +129,9 @@ def train_encoder(
     network.to(choose_device(options.device))
     encoder = DenseEncoder(network.encoder, encoding, fields)
     task = RetrieverTask(network, encoder, examples, target=target, validate=validate)
-    checkpoint = Checkpoint(folder / CHECKPOINT, _fingerprint(examples, config, target, options))
+    settings = [asdict(config), target.__name__, options.seed]
+    checkpoint = Checkpoint(folder / CHECKPOINT, fingerprint(examples, settings))
     training = TrainingConfig(**asdict(config.training))
     train(task, training, checkpoint=checkpoint, options=options)
     network.eval()
     return encoder
-
-
-def _fingerprint(
-    examples: Sequence[Example], config: RetrieverConfig, target: Target, options: RunOptions
-) -> str:
-    """Return a digest of everything that determines the weights."""
-    return fingerprint(examples, [asdict(config), target.__name__, options.seed])

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from redraft.errors import TrainingInterrupted
 from redraft.training.budget import Plan, usable, within_budget
-from redraft.training.checkpoint import Checkpoint, ExtraWeights, Progress
+from redraft.training.checkpoint import Checkpoint, Progress
 from redraft.training.ema import ExponentialMovingAverage, copy_weights
 from redraft.training.process_group import check_alike
 from redraft.training.progress import Report
@@ -37,10 +37,6 @@ class StepLoss:
     token_count: int  # the denominator of the loss
     tokens: int  # tokens of inputs and outputs, for throughput
     padded: int  # padding tokens
-
-    def with_zero_weight(self) -> "StepLoss":
-        """Return a copy that does not contribute to an all-reduce."""
-        return replace(self, token_count=0, tokens=0, padded=0)
 
 
 class Task(ABC):
@@ -116,7 +112,7 @@ def train(
             run.revise()
     run.save()
     task.network.load_state_dict(run.best)
-    return run.progress()
+    return run.progress
 
 
 @contextmanager
@@ -154,28 +150,28 @@ class _Run:
         options: RunOptions,
     ) -> None:
         self.task, self.config, self.plan, self.checkpoint = task, config, plan, checkpoint
-        self.seed, self.on_step, self.workers = options.seed, options.on_step, options.workers
-        self.budget, self.started = options.budget, time.monotonic()
+        self.options, self.workers = options, options.workers
         self.optimiser = torch.optim.Adam(task.network.parameters(), lr=config.learning_rate)
         self.device = next(task.network.parameters()).device
         decay = min(config.ema_decay, 1 - 1 / max(1.0, REACH * plan.steps(0)))
         self.ema = ExponentialMovingAverage(task.network, decay)
         self.best = copy_weights(task.network)
-        self.step, self.best_step, self.best_score = 0, 0, -math.inf
-        self.seconds, self.core_seconds, self.saved_at = 0.0, 0.0, time.monotonic()
+        self.progress = Progress()
+        self.started = self.saved_at = time.monotonic()
         self.epoch, self.order = -1, list[list[int]]()
         self.epoch_steps = task.epoch_steps(config.batch_size)
         self.log = checkpoint.folder.parent / LOG
         self.tokens, self.padded, self.busy, self.taken = 0, 0, 0.0, 0
 
     @property
+    def step(self) -> int:
+        """The number of steps that were taken."""
+        return self.progress.step
+
+    @property
     def steps(self) -> int:
         """The number of steps of the run, as planned by now."""
         return self.plan.steps(self.step)
-
-    def progress(self) -> Progress:
-        times = self.seconds, self.core_seconds
-        return Progress(self.step, self.best_step, self.best_score, *times)
 
     def resume(self) -> None:
         """Load the checkpoint, if any, and drop log lines that were written after it."""
@@ -184,14 +180,10 @@ class _Run:
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 self.log.write_text("", encoding="utf-8")
             return
-        extra, progress = self.checkpoint.load(
+        self.progress, self.best, self.ema.weights = self.checkpoint.load(
             self.task.network, self.optimiser, workers=self.workers
         )
-        self.best, self.ema.weights = extra.best, extra.ema
-        self.step, self.best_step = progress.step, progress.best_step
-        self.best_score, self.seconds = progress.best_score, progress.seconds
-        self.core_seconds = progress.core_seconds
-        self.started -= progress.seconds
+        self.started -= self.progress.seconds
         if self.workers.is_main and self.log.exists():
             text = self.log.read_text(encoding="utf-8")
             # A kill may have cut off the last line.
@@ -202,15 +194,15 @@ class _Run:
     def save(self) -> None:
         if not self.workers.is_main:
             return
-        extra = ExtraWeights(self.best, self.ema.weights)
-        self.checkpoint.save(self.task.network, self.optimiser, extra, self.progress())
+        network, ema = self.task.network, self.ema.weights
+        self.checkpoint.save(network, self.optimiser, self.progress, best=self.best, ema=ema)
         self.saved_at = time.monotonic()
 
     def advance(self) -> None:
         """Take one step, validate if it is due, and report."""
         started, started_cores = time.monotonic(), time.process_time()
         rows = self._rows()
-        seed = _mix(self.seed, self.step, self.workers.rank)
+        seed = _mix(self.options.seed, self.step, self.workers.rank)
         generator = torch.Generator(self.device).manual_seed(seed)
         for group in self.optimiser.param_groups:
             group["lr"] = self.config.learning_rate * self._lr_factor()
@@ -219,18 +211,22 @@ class _Run:
         # With fewer rows than workers some shards are empty: step on any row, with zero weight.
         result = self.task.step(shard or rows[:1], generator=generator)
         result.loss.backward()  # type: ignore[no-untyped-call]
-        result = result if shard else result.with_zero_weight()
+        if not shard:
+            result = replace(result, token_count=0, tokens=0, padded=0)
         result = self.workers.all_reduce(self.task.network, result)
         nn.utils.clip_grad_norm_(self.task.network.parameters(), MAX_GRAD_NORM)
         self.optimiser.step()
-        self.step += 1
+        self.progress = replace(self.progress, step=self.step + 1)
         self.ema.update(self.step)
         self.tokens, self.padded = self.tokens + result.tokens, self.padded + result.padded
         self.busy, self.taken = self.busy + time.monotonic() - started, self.taken + 1
         is_due = self.plan.evaluated(self.step) > self.plan.evaluated(self.step - 1)
         metrics = result.metrics | (self._evaluate() if is_due else {})
-        self.seconds += time.monotonic() - started
-        self.core_seconds += time.process_time() - started_cores
+        self.progress = replace(
+            self.progress,
+            seconds=self.progress.seconds + time.monotonic() - started,
+            core_seconds=self.progress.core_seconds + time.process_time() - started_cores,
+        )
         self._report(metrics, logs=is_due)
 
     def revise(self) -> None:
@@ -238,11 +234,11 @@ class _Run:
 
         The revision is written: a run that is resumed before it takes the same steps.
         """
-        if not self.budget or not self.plan.is_revisable(self.step):
+        if not self.options.budget or not self.plan.is_revisable(self.step):
             return
 
         def steps() -> int:
-            left = usable(self.budget) - (time.monotonic() - self.started)
+            left = usable(self.options.budget) - (time.monotonic() - self.started)
             speed = self.busy / self.taken
             affordable = self.plan.affordable(self.step, seconds=left, step_seconds=speed)
             return min(self.config.steps, affordable)
@@ -256,7 +252,7 @@ class _Run:
         """Return the batch of this step; the order differs between epochs."""
         epoch, index = divmod(self.step, self.epoch_steps)
         if epoch != self.epoch:
-            seed = _mix(self.seed, -1 - epoch)
+            seed = _mix(self.options.seed, -1 - epoch)
             self.order, self.epoch = self.task.batches(self.config.batch_size, seed=seed), epoch
         return self.order[index]
 
@@ -274,9 +270,9 @@ class _Run:
         self.plan = replace(self.plan, evaluation_seconds=time.monotonic() - started)
         # Without metrics the last weights are taken.
         score = next(iter(metrics.values()), float(self.step))
-        if score > self.best_score:
+        if score > self.progress.best_score:
             self.best = {name: weight.clone() for name, weight in self.ema.weights.items()}
-            self.best_step, self.best_score = self.step, score
+            self.progress = replace(self.progress, best_step=self.step, best_score=score)
         return metrics
 
     def _validate(self) -> dict[str, float]:
@@ -295,14 +291,14 @@ class _Run:
             metrics,
             tokens_per_second=self.tokens / self.busy,
             padding=self.padded / (self.tokens + self.padded),
-            seconds=self.seconds,
-            core_seconds=self.core_seconds,
+            seconds=self.progress.seconds,
+            core_seconds=self.progress.core_seconds,
         )
         if logs:
             with self.log.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(asdict(report)) + "\n")
-        if self.on_step is not None:
-            self.on_step(report)
+        if self.options.on_step is not None:
+            self.options.on_step(report)
 
 
 def _mix(seed: int, number: int, rank: int = 0) -> int:

@@ -4,13 +4,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from redraft.editing.completion import align, align_each, continuation, readable_prefix
 from redraft.editing.neural import NeuralEditor
+from redraft.editing.session import align, continuation, readable_prefix
 from redraft.text.tokenizer import Tokenizer
 from redraft.text.vocabulary import END
+from redraft.types import Completion
 from tests.greetings import greeter
 
 X = {"text": "greet Zorblax"}
@@ -110,16 +109,3 @@ def test_a_completion_as_json() -> None:
     row = Completion("x", "x)", math.log(0.25), None).to_json()
     assert row == {"text": "x)", "token": "x", "probability": 0.25, "prototype": None}
     assert Completion("x", "x)", -math.inf, None).to_json()["probability"] is None
-
-
-@given(
-    st.lists(st.sampled_from("abc"), max_size=12),
-    st.lists(st.lists(st.sampled_from("abcd"), max_size=10), max_size=4),
-)
-def test_align_each_equals_align_of_every_prefix(
-    tokens: list[str], outputs: list[list[str]]
-) -> None:
-    aligned = align_each(tokens, outputs)
-    assert aligned.tolist() == [
-        [align(tokens[:end], output) for output in outputs] for end in range(len(tokens) + 1)
-    ]
