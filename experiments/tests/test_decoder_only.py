@@ -29,7 +29,7 @@ from redraft.models.memory import Memory, Sources
 START, END = 2, 3
 INPUT, WIDTH = 6, 8
 SIZES = EditSizes(10, 10, fields=1, copyable=(True, True))
-CONFIG = EditNetworkConfig(width=WIDTH, encoder_layers=1, decoder_layers=1, dropout=0.5)
+CONFIG = EditNetworkConfig(width=WIDTH, decoder_layers=1, dropout=0.5)
 LENGTHS = ((3, 5), (1, 2), (4, 1))
 
 seeds = st.integers(0, 2**31)

@@ -249,15 +249,13 @@ def test_networks_are_trained_with_the_budget_and_the_rest_without(
     }
 
 
-@pytest.mark.parametrize("is_possible", [True, False])
-def test_the_trained_default_is_measured_where_it_can_be_trained(
-    is_possible: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measured_systems, "can_train_default", lambda: is_possible)
-    names = [system.name for system in systems(trained=True)]
-    others = ["verbatim", "substitution", UNTRAINED, "seq2seq", "neural"]
-    assert names == [*others, *([TRAINED] if is_possible else [])]
-    assert [system.name for system in systems(trained=False)] == others[:3]
+def test_systems_are_chosen_by_name_and_by_whether_they_are_trained() -> None:
+    untrained = ["verbatim", "substitution", UNTRAINED]
+    trained = ["seq2seq", "neural", TRAINED]
+    assert [system.name for system in systems(trained=True)] == [*untrained, *trained]
+    assert [system.name for system in systems(trained=False)] == untrained
+    assert [system.name for system in systems(trained=True, names=[TRAINED])] == [TRAINED]
+    assert systems(trained=False, names=[TRAINED]) == []
 
 
 def test_only_the_default_editor_has_proposals(pairs: PairSet) -> None:

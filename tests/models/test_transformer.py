@@ -23,7 +23,7 @@ from redraft.models.transformer import DecoderLayer, EncoderLayer, causal_mask
 
 INPUT, WIDTH = 6, 8
 SIZES = EditSizes(10, 10, fields=1, copyable=(True, True))
-CONFIG = EditNetworkConfig(width=WIDTH, encoder_layers=2, decoder_layers=2, dropout=0.5)
+CONFIG = EditNetworkConfig(width=WIDTH, decoder_layers=2, dropout=0.5)
 KINDS = ["lstm", "transformer"]
 LENGTHS = ((3, 5), (1, 2), (4, 1))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from redraft.completion.engine import CompletionEngine, Suggestion
+from redraft.completion.engine import CompletionEngine
 from redraft.completion.project import Project, index_project
 from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.mining.python_functions import FIELDS
@@ -156,7 +156,7 @@ class ServedModel:
 
     def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
         """Return the completions, best first."""
-        completions: Sequence[Completion | Suggestion]
+        completions: Sequence[Completion]
         with self._running:
             state = self._state
             if request.text is None or request.offset is None:

@@ -168,7 +168,7 @@ def train_neural(parts: Split, retriever: Retriever, options: FitOptions) -> Neu
     return editor
 
 
-SKETCHES = {
+SKETCHES: dict[str, dict[str, Any]] = {
     "training": {"batch_size": 32},
     "decoding": {"syntax": "any"},
 }
