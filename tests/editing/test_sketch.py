@@ -21,10 +21,9 @@ from redraft.editing.sketch_editor import SketchEditor, aligned
 from redraft.editing.value_table import ValueTable
 from redraft.errors import ModelError
 from redraft.model import RetrieveAndEdit
-from redraft.training.fit import FitOptions, Split
-from redraft.training.fit_choosing import add_neural
-from redraft.training.fit_neural import train_sketches
+from redraft.training.fit import FitOptions
 from redraft.types import Example, Prototype
+from tests.combined import combined_model
 from tests.greetings import settings
 
 AUTHORS = ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Edsger Dijkstra", "Donald Knuth"]
@@ -91,30 +90,8 @@ def test_a_sketch_that_names_a_missing_value_is_no_output() -> None:
 
 @pytest.fixture(scope="module")
 def model() -> RetrieveAndEdit:
-    """A model with a network over sketches, whether it helps or not."""
     dev = EXAMPLES[::3]
-    train = [example for example in EXAMPLES if example not in dev]
-    options = FitOptions(settings(40), dev=dev)
-    fitted = RetrieveAndEdit.fit(train, options=options)
-    editor = fitted.editor
-    assert isinstance(editor, ChoosingEditor)
-    neural = train_sketches(Split(train, dev), editor.templates.table, options)
-    both = add_neural(editor, neural, dev, fitted.retriever, options, is_known=False)
-    assert isinstance(both, ChoosingEditor)
-    if both.neural is None:  # it does not help: take the chooser of the others
-        from redraft.training.fit_choosing import _combined
-
-        chooser = _combined(
-            editor, neural, dev, fitted.retriever, is_known=False, deadline=float("inf")
-        )
-        both = ChoosingEditor(
-            editor.templates,
-            editor.chooser,
-            reranker=editor.reranker,
-            neural=neural,
-            combined=chooser,
-        )
-    return RetrieveAndEdit(fitted.retriever, both)
+    return combined_model(EXAMPLES, dev, FitOptions(settings(40), dev=dev), sketches=True)
 
 
 def test_the_network_writes_the_values_of_a_new_input(model: RetrieveAndEdit) -> None:

@@ -1,6 +1,5 @@
 """Fitting the default editor: untrained in seconds, then with a network if that helps."""
 
-import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,10 +7,9 @@ import pytest
 
 from redraft.editing.choosing import ChoosingEditor
 from redraft.model import RetrieveAndEdit
-from redraft.training.fit import FitOptions, Split
-from redraft.training.fit_choosing import _combined
-from redraft.training.fit_neural import train_neural
+from redraft.training.fit import FitOptions
 from redraft.types import Example
+from tests.combined import combined_model
 from tests.greetings import NAMES, greeting, settings
 
 GREETINGS = [greeting(name) for name in NAMES]
@@ -23,24 +21,8 @@ MANY = [greeting(first + second) for first in NAMES[:15] for second in NAMES[:15
 
 @pytest.fixture(scope="module")
 def combined() -> RetrieveAndEdit:
-    """A model with a network beside the chooser, whether it helps or not."""
     dev = EXAMPLES[::2]
-    train = [example for example in EXAMPLES if example not in dev]
-    options = FitOptions(settings(60), dev=dev)
-    model = RetrieveAndEdit.fit(train, options=options)
-    editor = model.editor
-    assert isinstance(editor, ChoosingEditor)
-    neural = train_neural(Split(train, dev), model.retriever, options)
-    chooser = _combined(editor, neural, dev, model.retriever, is_known=False, deadline=math.inf)
-    assert chooser is not None
-    both = ChoosingEditor(
-        editor.templates,
-        editor.chooser,
-        reranker=editor.reranker,
-        neural=neural,
-        combined=chooser,
-    )
-    return RetrieveAndEdit(model.retriever, both)
+    return combined_model(EXAMPLES, dev, FitOptions(settings(60), dev=dev), sketches=False)
 
 
 def test_the_model_is_ready_before_the_network_is_trained() -> None:
