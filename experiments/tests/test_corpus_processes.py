@@ -71,7 +71,9 @@ def test_workers_follow_a_parent_that_is_killed(tmp_path: Path) -> None:
         "    Path(path + '.new').replace(path)\n"
         "    time.sleep(60)\n"
     )
-    subprocess.run([sys.executable, "parent.py", mark], cwd=tmp_path, check=False)
+    root = str(Path(__file__).parent.parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root}
+    subprocess.run([sys.executable, "parent.py", mark], cwd=tmp_path, env=environment, check=False)
     worker = Path("/proc") / mark.read_text()
     deadline = time.monotonic() + 20
     while worker.exists() and "Z" not in (worker / "stat").read_text().split()[2]:

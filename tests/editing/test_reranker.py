@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from redraft.editing.reranker import PENALTY, SIMILARITIES, Differences, Reranker
 from redraft.errors import ModelError
-from redraft.model import RetrieveAndEdit
-from redraft.types import Example
 
 WORDS = ("-nonstop", "-please", "+cheap", "-big\t+large")
 
@@ -68,20 +66,3 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path, changed: dict[str, ob
     path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
     with pytest.raises(ModelError, match=r"reranker\.json: damaged \(not the weights"):
         Reranker.load(path)
-
-
-def test_the_words_of_a_condition_decide_between_two_templates() -> None:
-    cities = "Rome Oslo Paris Lima Cairo Quito Sofia Minsk Dakar Tunis Turin Porto".split()  # noqa: SIM905
-    kinds = {
-        "show flights to {}": "SELECT id FROM flights WHERE city = '{}'",
-        "please show me flights to {}": "SELECT id FROM flights WHERE city = '{}'",
-        "show nonstop flights to {}": "SELECT id FROM flights WHERE city = '{}' AND stops = 0",
-    }
-    pairs = [
-        Example({"text": x.format(city)}, y.format(city))
-        for city in cities
-        for x, y in kinds.items()
-    ]
-    model = RetrieveAndEdit.fit(pairs)
-    answer = model.predict_one("please show me nonstop flights to Havana")
-    assert answer.output == "SELECT id FROM flights WHERE city = 'Havana' AND stops = 0"
