@@ -1,6 +1,6 @@
 """Fitting the default editor: untrained in seconds, then with a network if that helps."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from redraft.editing.choosing import ChoosingEditor
 from redraft.model import RetrieveAndEdit
 from redraft.training.fit import FitOptions
+from redraft.training.fit_choosing import FOLDS, HOPELESS_QUESTIONS
 from redraft.types import Example
 from tests.combined import combined_model
 from tests.greetings import NAMES, greeting, settings
@@ -72,3 +73,16 @@ def test_a_model_with_a_network_answers_alike_after_loading(
     inputs = ["greet Nobody", "swap Ada and Nobody"]
     expected = [[c.output for c in ranked] for ranked in combined.predict(inputs, 3)]
     assert [[c.output for c in ranked] for ranked in loaded.predict(inputs, 3)] == expected
+
+
+def test_questions_that_no_proposal_answers_are_soon_given_up() -> None:
+    lines: list[str] = []
+    words = ["".join(letters) for letters in product("abcdefgh", repeat=3)]
+    examples = [
+        Example({"text": f"what follows {word} in the list"}, f"f({other})")
+        for word, other in zip(words, reversed(words), strict=True)
+    ]
+    RetrieveAndEdit.fit(examples, options=FitOptions(log=lines.append))
+    [line] = [line for line in lines if "held-out pairs" in line]
+    count = int(line.split("right on ")[1].split()[0])
+    assert HOPELESS_QUESTIONS <= count < HOPELESS_QUESTIONS + len(examples) / FOLDS

@@ -35,6 +35,9 @@ FOLDS = 10
 MAX_QUESTIONS = 800
 """Held-out training pairs that re-ranker and chooser are fitted on, a fold of them at a time."""
 
+HOPELESS_QUESTIONS, HOPELESS_SHARE = 200, 0.02
+"""If so few of the first questions have a right proposal, more of them would teach nothing."""
+
 RERANKER_FOLDS = 5
 """The folds of cross-fitting the re-ranker."""
 
@@ -211,6 +214,9 @@ def _held_out(
                 outputs = [item.output for item in ranking.proposals.items]
                 is_right = [is_same_output(output, example.y) for output in outputs]
                 held_out.append(_HeldOut(ranking, np.array(is_right)))
+        solved = sum(bool(one.is_right.any()) for one in held_out)
+        if len(held_out) >= HOPELESS_QUESTIONS and solved < HOPELESS_SHARE * len(held_out):
+            break
     return held_out
 
 
