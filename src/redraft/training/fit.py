@@ -107,6 +107,11 @@ def after_retriever(options: FitOptions) -> FitOptions:
     return replace(options, budget=(1 - RETRIEVER_SHARE) * options.budget)
 
 
+def time_left(budget: float, spent: float) -> float:
+    """Return the seconds left of a budget; 0 is no limit."""
+    return max(1.0, budget - spent) if budget else 0.0
+
+
 def check_settings(examples: int, options: FitOptions) -> None:
     """Raise a ConfigError for an invalid setting, before anything is trained."""
     unknown = [name for name in options.settings if name not in ("retriever", "editor")]

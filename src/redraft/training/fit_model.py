@@ -26,6 +26,7 @@ from redraft.training.fit import (
     after_retriever,
     check_settings,
     log_many,
+    time_left,
 )
 from redraft.training.fit_choosing import add_neural, fit_choosing, is_judgeable
 from redraft.training.run_folder import training_lock
@@ -77,7 +78,9 @@ def fit_model(
         if trains and is_judgeable(chosen, parts.dev, options):
             if options.workers.is_main:
                 options.on_ready(RetrieveAndEdit(complete, chosen))
-            left = replace(remaining, budget=_left(remaining.budget, time.monotonic() - started))
+            left = replace(
+                remaining, budget=time_left(remaining.budget, time.monotonic() - started)
+            )
             chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
     return RetrieveAndEdit(complete, chosen)
 
@@ -89,11 +92,6 @@ def _trains_network(options: FitOptions) -> bool:
             "editor: no network, since torch is not installed (pip install 'redraft[neural]')"
         )
     return options.train and find_spec("torch") is not None
-
-
-def _left(budget: float, spent: float) -> float:
-    """Return the seconds left of a budget; 0 is no limit."""
-    return max(1.0, budget - spent) if budget else 0.0
 
 
 def _with_network(

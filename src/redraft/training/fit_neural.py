@@ -1,6 +1,7 @@
 """Fitting of the neural parts: the encoder of a learned retriever, and the neural editor."""
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -35,6 +36,7 @@ from redraft.training.fit import (
     editor_config,
     log_many,
     retriever_config,
+    time_left,
 )
 from redraft.training.prototype_sampling import (
     Find,
@@ -176,13 +178,18 @@ SKETCHES: dict[str, dict[str, Any]] = {
 
 
 def train_sketches(parts: Split, table: ValueTable, options: FitOptions) -> SketchEditor:
-    """Train a network on the sketches of the training examples."""
+    """Train a network on the sketches of the training examples; writing them uses the budget."""
+    started = time.monotonic()
     train, model = sketch_examples(parts.train, table)
     with table.without(parts.dev):
         dev = [model.sketch(example, table) for example in parts.dev]
     given = options.settings.get("editor", {})
     ours = {table: {**values, **given.get(table, {})} for table, values in SKETCHES.items()}
-    options = replace(options, settings={**options.settings, "editor": {**given, **ours}})
+    options = replace(
+        options,
+        settings={**options.settings, "editor": {**given, **ours}},
+        budget=time_left(options.budget, time.monotonic() - started),
+    )
     network = train_neural(Split(train, dev), NoRetriever(train), options)
     return SketchEditor(network, model, table)
 
