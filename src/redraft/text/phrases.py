@@ -5,11 +5,15 @@ phrase where many outputs have it, so that a network makes one decision instead 
 tokens, no vocabulary and no model.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
+
+CACHED = 20_000
+"""Encoded sequences that are kept in memory: masked outputs repeat."""
 
 Unit = tuple[str, ...]
 """A phrase, or a single token."""
@@ -35,48 +39,61 @@ class Phrases:
         """
         distinct = dict.fromkeys(map(tuple, sequences))
         rows: list[list[Unit]] = [[(token,) for token in row] for row in distinct]
-        counts: Counter[tuple[Unit, Unit]] = Counter()
         rows_with: dict[tuple[Unit, Unit], set[int]] = defaultdict(set)
 
         def pairs(row: Sequence[Unit]) -> set[tuple[Unit, Unit]]:
             return {pair for pair in pairwise(row) if not any(is_atomic(unit[0]) for unit in pair)}
 
-        def recount(i: int, pairs: Iterable[tuple[Unit, Unit]], change: int) -> None:
-            for pair in pairs:
-                counts[pair] += change
-                if change > 0:
-                    rows_with[pair].add(i)
-                else:
-                    rows_with[pair].discard(i)
-
         for i, row in enumerate(rows):
-            recount(i, pairs(row), 1)
+            for pair in pairs(row):
+                rows_with[pair].add(i)
+        # ties are broken by the tokens, so that equal sequences give equal phrases
+        heap = [(-len(having), pair) for pair, having in rows_with.items()]
+        heapify(heap)
         merges: list[tuple[Unit, Unit]] = []
-        while counts and len(merges) < MAX_MERGES:
-            # ties are broken by the tokens, so that equal sequences give equal phrases
-            best, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
-            if count < MIN_COUNT:
+        while heap and len(merges) < MAX_MERGES:
+            count, best = heappop(heap)
+            if -count != len(rows_with[best]):
+                continue  # outdated: the present count was pushed when it changed
+            if -count < MIN_COUNT:
                 break
             merges.append(best)
+            changed: set[tuple[Unit, Unit]] = set()
             for i in sorted(rows_with[best]):
                 before = pairs(rows[i])
                 rows[i] = _merge(rows[i], best)
                 after = pairs(rows[i])
-                recount(i, before - after, -1)
-                recount(i, after - before, 1)
+                for pair in before - after:
+                    rows_with[pair].discard(i)
+                for pair in after - before:
+                    rows_with[pair].add(i)
+                changed |= before ^ after
+            for pair in changed:
+                heappush(heap, (-len(rows_with[pair]), pair))
         return cls(tuple(merges))
 
     def encode(self, tokens: Sequence[str]) -> list[Unit]:
         """Join tokens to phrases, the merges that were learned first before the others."""
+        key = tuple(tokens)
+        if key not in self._encoded:
+            if len(self._encoded) >= CACHED:
+                self._encoded.clear()
+            self._encoded[key] = self._encode(key)
+        return self._encoded[key]
+
+    def _encode(self, tokens: Sequence[str]) -> list[Unit]:
         units: list[Unit] = [(token,) for token in tokens]
         while len(units) > 1:
-            rank, pair = min(
-                (self._ranks.get(pair, len(self.merges)), pair) for pair in pairwise(units)
-            )
-            if rank == len(self.merges):
+            ranks = [self._ranks.get(pair, len(self.merges)) for pair in pairwise(units)]
+            first = min(ranks)
+            if first == len(self.merges):
                 break
-            units = _merge(units, pair)
+            units = _merge(units, self.merges[first])
         return units
+
+    @cached_property
+    def _encoded(self) -> dict[tuple[str, ...], list[Unit]]:
+        return {}
 
     @cached_property
     def _ranks(self) -> dict[tuple[Unit, Unit], int]:
