@@ -15,6 +15,8 @@ from redraft.editing.combining import COMBINED_FEATURES
 from redraft.editing.confidence import Confidence
 from redraft.editing.decoding import DecodingConfig
 from redraft.editing.neural import NeuralEditor
+from redraft.editing.sketch import sketch_examples
+from redraft.editing.sketch_editor import SketchEditor
 from redraft.index import faiss as index
 from redraft.index.base import Vectors
 from redraft.index.faiss import FaissIndex
@@ -35,14 +37,12 @@ from tests.greetings import NAMES, greeting
 
 INPUT = {"text": "greet Noether"}
 
+CHOOSING = ("choosing", "combined", "sketches")
 KINDS = (
     *("bm25", "lexical", "task", "neural", "lstm"),
     *("cells", "graph", "compressed", "postings"),
-    *("choosing", "combined"),
+    *CHOOSING,
 )
-
-
-CHOOSING = ("choosing", "combined")
 
 
 def save(kind: str, folder: Path) -> None:
@@ -101,7 +101,11 @@ def _editor(kind: str, examples: Sequence[Example]) -> Editor:
         assert isinstance(chosen, ChoosingEditor)
         if kind == "choosing":
             return chosen
-        neural = _neural("transformer", examples)
+        neural: NeuralEditor | SketchEditor = _neural("transformer", examples)
+        if kind == "sketches":
+            table = chosen.templates.table
+            sketched, model = sketch_examples(examples, table)
+            neural = SketchEditor(_neural("transformer", sketched), model, table)
         combined = _random_chooser(COMBINED_FEATURES)
         return ChoosingEditor(
             chosen.templates,

@@ -16,6 +16,7 @@ from redraft.training.fit import (
     after_retriever,
     check_settings,
     editor_config,
+    time_left,
 )
 from redraft.training.fit_neural import prototype_source
 from redraft.training.progress import Report
@@ -131,3 +132,18 @@ def test_invalid_shares_are_rejected() -> None:
         drawn_without(0.95, GREETINGS)
     with pytest.raises(ConfigError, match="prototype_dropout is -1"):
         drawn_without(-1, GREETINGS)
+
+
+def test_more_of_a_small_set_is_held_out_to_judge_a_network() -> None:
+    def held_out(count: int, *, judges: bool) -> int:
+        examples = [Example({"text": str(i)}, str(i)) for i in range(count)]
+        return len(Split.of(examples, FitOptions(), judges=judges).dev)
+
+    assert [held_out(count, judges=False) for count in (200, 600, 2_000)] == [20, 60, 200]
+    assert [held_out(count, judges=True) for count in (200, 600, 2_000)] == [40, 100, 200]
+
+
+def test_no_time_is_left_of_no_limit_and_a_second_of_a_spent_budget() -> None:
+    assert time_left(0.0, 50.0) == 0.0
+    assert time_left(60.0, 20.0) == 40.0
+    assert time_left(60.0, 70.0) == 1.0

@@ -109,12 +109,6 @@ class Proposals:
         ]
         return min(rows)[1]
 
-    def similarity(self, output: str, templates: TemplateModel) -> float:
-        """Return the similarity of any output to the output that the prototypes predict."""
-        vector = templates.output_vector(self.query, output)
-        prediction = self.comparison.prediction
-        return sum(weight * prediction.get(ngram, 0.0) for ngram, weight in vector.items())
-
     def invented(self, output: str, templates: TemplateModel) -> tuple[str, ...]:
         """Return the values of an output that neither the input nor the prototypes explain."""
         table, y = templates.table, WordSpans.of(output)

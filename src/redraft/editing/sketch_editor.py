@@ -1,6 +1,6 @@
 """A network over sketches: proposes outputs for an input, and tells how likely any output is.
 
-Reads no prototype: on four question sets a network that does learns more slowly within the same
+Reads no prototype: on three question sets a network that does learns more slowly within the same
 minutes (see experiments/public_pairs/log.md). The prototypes take part through the other proposals,
 and as the sources that generated tokens are aligned with.
 """
@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from redraft.editing.neural import NeuralEditor
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.sketch import Masked, SketchModel, fill, mask_input, mask_output
-from redraft.editing.value_table import ValueTable
+from redraft.editing.value_table import MAX_OUTPUT, ValueTable
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import damaged, read_json
 from redraft.text.phrases import Phrases, Unit
@@ -108,9 +109,11 @@ class SketchEditor:
         return cls(NeuralEditor.load(artifact), model, table)
 
 
-def _unit(tokens: Sequence[str]) -> Unit:
-    if not tokens or not all(type(token) is str and token for token in tokens):
-        raise ValueError("a phrase is a list of tokens")
+def _unit(tokens: Any) -> Unit:
+    if not isinstance(tokens, list) or not all(type(token) is str and token for token in tokens):
+        raise TypeError("a phrase is a list of tokens")
+    if not 0 < sum(map(len, tokens)) <= MAX_OUTPUT:  # one unit of a sketch may be a whole output
+        raise ValueError("a phrase is too long")
     return tuple(tokens)
 
 

@@ -66,7 +66,6 @@ class Comparison:
     missing: NDArray[np.float64]  # share of the query's words that x' has not, by their IDF
     extra: NDArray[np.float64]  # share of the words of x' that the query has not
     certainty: float  # length of the predicted output: near 1 if the prototypes agree
-    prediction: Vector  # the predicted output, at unit length
 
 
 def masked_query(query: Query) -> list[str]:
@@ -167,19 +166,12 @@ class TemplateModel:
     def _templates(self) -> dict[str, Template]:
         return {}
 
-    def output_vector(self, query: Query, output: str) -> Vector:
-        """Return the vector of an output for a query, whatever made it."""
-        y = WordSpans.of(output)
-        masked = masked_output(y, self.table.slots(query.words, y))
-        return self._vector(ngrams(masked), self.outputs)
-
     def compare(self, query: Query, templates: Sequence[Template]) -> "Comparison":
         """Compare a query with the templates of its prototypes."""
         grams = masked_query(query)
         x = self._vector(grams, self.inputs)
-        inputs = _matrix([x, *(template.x for template in templates)], {})
-        columns: dict[str, int] = {}
-        outputs = _matrix([template.y for template in templates], columns)
+        inputs = _matrix([x, *(template.x for template in templates)])
+        outputs = _matrix([template.y for template in templates])
         similar = inputs[1:] @ inputs[0]
         kernel = inputs[1:] @ inputs[1:].T + RIDGE * np.eye(len(templates))
         predicted = np.linalg.solve(kernel, similar) @ outputs
@@ -199,7 +191,6 @@ class TemplateModel:
             shares[:, 0],
             shares[:, 1],
             length,
-            dict(zip(columns, predicted.tolist(), strict=True)),
         )
 
     def _share(self, words: frozenset[str], of: frozenset[str]) -> float:
@@ -245,8 +236,9 @@ def _count(value: Any) -> int:
     return value
 
 
-def _matrix(vectors: Sequence[Vector], columns: dict[str, int]) -> NDArray[np.float64]:
-    """Return sparse vectors as the rows of a dense matrix, and its columns in `columns`."""
+def _matrix(vectors: Sequence[Vector]) -> NDArray[np.float64]:
+    """Return sparse vectors as the rows of a dense matrix."""
+    columns: dict[str, int] = {}
     for vector in vectors:
         for ngram in vector:
             columns.setdefault(ngram, len(columns))

@@ -19,6 +19,9 @@ Unit = tuple[str, ...]
 """A phrase, or a single token."""
 
 MAX_MERGES = 600
+MAX_SEQUENCES = 1_000
+"""Different sequences that phrases are learned from; of more, an even sample."""
+
 MIN_COUNT = 3
 """The number of sequences that must have a pair of units for it to be merged."""
 
@@ -37,7 +40,8 @@ class Phrases:
 
         Tokens for which `is_atomic` is True stay alone. Equal sequences count once.
         """
-        distinct = dict.fromkeys(map(tuple, sequences))
+        distinct = list(dict.fromkeys(map(tuple, sequences)))
+        distinct = distinct[:: max(1, -(-len(distinct) // MAX_SEQUENCES))]
         rows: list[list[Unit]] = [[(token,) for token in row] for row in distinct]
         rows_with: dict[tuple[Unit, Unit], set[int]] = defaultdict(set)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from redraft.editing.base import Editor
 from redraft.editing.choosing import ChoosingEditor
 from redraft.editing.constraints import find_syntax
+from redraft.editing.value_table import MAX_PAIRS
 from redraft.errors import ConfigError, PairsError
 from redraft.model import RetrieveAndEdit
 from redraft.registry import EDITORS, check_part, find_part, reference_of
@@ -107,9 +108,10 @@ def _with_network(
 
     training = replace(options, budget=(1 - JUDGING_SHARE) * options.budget)
     neural: NeuralEditor | SketchEditor
-    if find_syntax([example.y for example in vocabulary_sample(parts.train)]) == "any":
+    outputs = [example.y for example in vocabulary_sample(parts.train)]
+    if len(parts.train) + len(parts.dev) <= MAX_PAIRS and find_syntax(outputs) == "any":
         neural = train_sketches(parts, editor.templates.table, training)
-    else:  # sketches are not checked for their syntax
+    else:  # sketches are not checked for their syntax, and need the values of every pair
         neural = train_neural(parts, retriever, training)
     if not options.workers.is_main:
         return editor
