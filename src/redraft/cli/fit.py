@@ -61,9 +61,9 @@ def command(
     substitutes what differs, and chooses with a calibrated confidence. Then a network is trained,
     and replaces that model if it answers held-out pairs better. `--no-train` stops before it.
 
-    Sizes and steps depend on the number of pairs; a TOML file changes them. A tenth of the pairs is
-    held out of training, to choose the checkpoint and to judge the network; then it joins the
-    examples to retrieve from.
+    Sizes and steps depend on the number of pairs; a TOML file changes them. A tenth of the pairs, a
+    fifth of a few hundred, is held out of training, to choose the checkpoint and to judge the
+    network; then it joins the examples to retrieve from.
 
     Above 100,000 pairs the examples stay on disk, and each epoch draws a sample of them.
 
