@@ -43,7 +43,7 @@ RETRIEVER_SHARE = 0.2
 class FitOptions:
     """Options for the training of learned parts; other parts ignore them.
 
-    If `dev` is None, some examples are held out for validation and calibration (`Split.of`); with an
+    If `dev` is None, `Split.of` holds examples out for validation and calibration; with an
     empty `dev` the last weights are kept. `budget` is in seconds, 0 for no limit. `log` receives
     log lines. All `workers` get the trained weights, but only the main one a calibrated model.
     Errors about `settings` begin with `settings_file`.
