@@ -22,7 +22,7 @@ from redraft.data.pairs import write_pairs
 from redraft.storage.artifact import open_artifact
 from tests.conftest import Run, sixty_examples
 
-STEPS = 300
+STEPS = 120
 CONFIG = f"""
 [retriever.network]
 word_width = 16
