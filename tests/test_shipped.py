@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from redraft import Example, RetrieveAndEdit
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
@@ -62,7 +64,6 @@ def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
 
 
 def test_the_readmes_client_asks_a_real_server(tmp_path: Path) -> None:
-    from redraft import Example, RetrieveAndEdit
     from tests.server.http.servers import running
 
     pair = Example({"text": "sum the first 3 items of decks"}, "sum(decks[:3])")
@@ -116,6 +117,22 @@ def test_importing_the_library_is_quick_and_brings_no_heavy_package() -> None:
     ]
     code = f"import redraft, sys; assert not set({heavy}) & set(sys.modules), sys.modules"
     assert seconds("-c", code) < 0.2
+
+
+def test_a_saved_model_answers_without_the_packages_that_only_fitting_needs(
+    examples: list[Example], tmp_path: Path
+) -> None:
+    RetrieveAndEdit.fit(examples).save(tmp_path / "model")
+    code = """
+import sys
+from redraft import RetrieveAndEdit
+model = RetrieveAndEdit.load(sys.argv[1])
+assert model.predict_one("sum the first 9 items of decks").output == "sum(decks[:9])"
+print({"torch", "scipy.optimize"} & set(sys.modules))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "model")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("set()\n", 0), done.stderr
 
 
 def test_help_is_quick() -> None:

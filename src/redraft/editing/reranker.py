@@ -15,8 +15,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
 
 from redraft.editing.chooser import numbers
 from redraft.editing.templates import Comparison, Template
@@ -82,6 +80,9 @@ class Reranker:
         cls, differences: Sequence[Differences], is_right: Sequence[NDArray[np.bool_]]
     ) -> "Reranker":
         """Fit on the prototypes of held-out inputs and on whether their edits were right."""
+        from scipy.optimize import minimize  # slow to import, and not needed to predict
+        from scipy.sparse import csr_array
+
         counts = Counter(word for asked in differences for row in asked.words for word in row)
         kept = sorted(word for word, count in counts.items() if count >= MIN_COUNT)
         columns = {word: column for column, word in enumerate(kept)}
