@@ -6,8 +6,12 @@ CLUSTER_READY := .venv/.ready-cluster
 LOWEST := .venv-lowest/bin
 LOWEST_READY := .venv-lowest/.ready
 # what calls third-party libraries; models and training call torch alone, which has one version
-LOWEST_TESTS := $(addprefix tests/,bulk data index metrics retrieval server storage) \
-	tests/cli/test_verbs.py tests/test_dependencies.py
+LOWEST_TESTS := $(addprefix tests/,bulk index retrieval storage server/lsp) \
+	$(addprefix tests/data/test_,check.py pairs.py parquet_rows.py rows.py) \
+	$(addprefix tests/metrics/test_,bleu.py retrieval_quality.py scores.py) \
+	$(addprefix tests/server/http/test_,app.py connections.py metrics.py middleware.py openai.py \
+	openapi.py server.py) \
+	tests/server/test_client.py tests/cli/test_verbs.py tests/test_dependencies.py
 
 FRESH_TESTS := tests/test_errors.py tests/test_settings.py tests/test_types.py \
 	tests/data/test_fuzzed_files.py tests/cluster/test_store.py

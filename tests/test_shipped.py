@@ -90,7 +90,7 @@ def test_the_wheel_holds_the_product_and_no_research(tmp_path: Path) -> None:
 
 
 def seconds(*arguments: str) -> float:
-    """The least CPU seconds of three runs of a fresh interpreter, whatever else the machine does."""
+    """The least CPU seconds of three runs of a fresh interpreter."""
     times = []
     for _ in range(3):
         start = os.times()

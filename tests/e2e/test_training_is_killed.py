@@ -67,12 +67,12 @@ def kill_after(lines: int, number: int, arguments: list[str]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("parts", "trained", "kills"),
-    [(RETRIEVER, "retriever/encoder", 3), (EDITOR, "editor", 2)],
+    ("parts", "trained"),
+    [(RETRIEVER, "retriever/encoder"), (EDITOR, "editor")],
     ids=["retriever", "editor"],
 )
 def test_sigkill_at_random_moments_changes_nothing(
-    parts: tuple[str, ...], trained: str, kills: int, tmp_path: Path, redraft: Run, pairs_file: Path
+    parts: tuple[str, ...], trained: str, tmp_path: Path, redraft: Run, pairs_file: Path
 ) -> None:
     def weights(folder: Path) -> bytes:
         return open_artifact(folder).path(f"{trained}/weights.safetensors").read_bytes()
@@ -81,7 +81,7 @@ def test_sigkill_at_random_moments_changes_nothing(
     assert done.returncode == 0, done.stderr
     arguments = fit_arguments(tmp_path / "killed", pairs_file, parts)
     # the moment is random to the microsecond: the signal races with the steps
-    for lines in random.sample(range(2, 5), kills):
+    for lines in random.sample(range(2, 5), 2):
         assert kill_after(lines, signal.SIGKILL, arguments) == -signal.SIGKILL
         assert not (tmp_path / "killed" / "manifest.json").exists()
         assert (tmp_path / "killed.training").exists()
