@@ -83,9 +83,10 @@ def test_a_missing_column_is_named_with_those_found(
     if ending == ".parquet":
         parquet.write_table(pa.table({name: ["a"] for name in header.split(",")}), path)
     found = ", ".join(map(repr, header.split(",")))
+    first, second = header.split(",")
     assert error_of(path, columns) == (
         f"{path}:1: no column {missing!r}, found {found}; "
-        "rename it or name yours with --x-columns and --y-column"
+        f"rename it or name yours, such as with{Columns((first,), second).arguments}"
     )
 
 

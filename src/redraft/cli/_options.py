@@ -1,15 +1,19 @@
 """Arguments and options shared by several commands, and the parsing of their values."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from redraft.cli._console import Format
+from redraft.cli._console import Format, print_note
 from redraft.config.ranges import SECONDS, Range, shorten, shown
 from redraft.data.rows import Columns, Unreadable, read_json_lines, read_text_lines
 from redraft.errors import ConfigError, PairsError
+
+if TYPE_CHECKING:
+    from redraft.types import Example
 
 
 def argument(help: str, metavar: str | None = None) -> Any:
@@ -31,9 +35,22 @@ PairsArgument = Annotated[
 ]
 ModelArgument = Annotated[Path, argument("Model folder written by `redraft fit`.")]
 XColumns = Annotated[
-    str, typer.Option(help="Input columns of a table, separated by commas. [x, or x.*]")
+    str,
+    typer.Option(
+        help="Input columns of a table, separated by commas; all others but the output column "
+        "become meta. [x, or x.*]"
+    ),
 ]
 YColumn = Annotated[str, typer.Option(help="Output column of a table.")]
+SkipBad = Annotated[
+    Path | None,
+    typer.Option(
+        "--skip-bad",
+        metavar="FILE",
+        help="Leave out bad rows, and write them with their reasons to this file (.jsonl).",
+        show_default=False,
+    ),
+]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="json: JSON lines; table: formatted for a terminal.")
 ]
@@ -63,6 +80,32 @@ def read_values(path: Path) -> Iterator[tuple[str, Any]]:
         if isinstance(value, Unreadable):
             raise PairsError(f"{path}:{line}: {value.reason}")
         yield f"{path}:{line}", value
+
+
+def read_examples(
+    pairs: Path, columns: Columns, *, skip_bad: Path | None = None, fields: Sequence[str] = ()
+) -> Iterator["Example"]:
+    """Yield the examples of a file; with `skip_bad` the bad rows are written to that file.
+
+    With `fields`, those of a model, the inputs get them in their order.
+    """
+    from redraft.data.inputs import in_fields
+    from redraft.data.pairs import BadRowFile, read_numbered, scan_numbered
+
+    skipped = BadRowFile(skip_bad) if skip_bad else None
+    rows: Iterator[Example] = (
+        (example for _, example in read_numbered(pairs, columns))
+        if skipped is None
+        else skipped.good_rows(scan_numbered(pairs, columns))
+    )
+    for example in rows:
+        try:
+            yield replace(example, x=in_fields(example.x, fields)) if fields else example
+        except PairsError as error:
+            raise PairsError(f"{pairs}: {error}") from error
+    if skipped is not None and skipped.count:
+        noun = "bad row is" if skipped.count == 1 else "bad rows are"
+        print_note(f"{pairs}: {skipped.count:,} {noun} left out and written to {skipped.path}")
 
 
 def columns(x_columns: str, y_column: str) -> Columns:

@@ -33,6 +33,7 @@ def command(
     ] = Path("evaluation"),
     x_columns: options.XColumns = "",
     y_column: options.YColumn = "y",
+    skip_bad: options.SkipBad = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
@@ -40,7 +41,7 @@ def command(
 
     Example: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`
     """
-    from redraft.data.pairs import read_pairs
+    from redraft.data.inputs import fields_of
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
     from redraft.storage.output_folder import claim, ensure_ours
@@ -49,7 +50,9 @@ def command(
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model, store=store)
         facts = describe_model(model, store=store)
-    evaluation = evaluate(loaded, read_pairs(pairs, options.columns(x_columns, y_column)))
+    columns, fields = options.columns(x_columns, y_column), fields_of(loaded.retriever.examples)
+    examples = options.read_examples(pairs, columns, skip_bad=skip_bad, fields=fields)
+    evaluation = evaluate(loaded, list(examples))
     with working("writing the report"):
         claim(out, "evaluation")
         title = f"{model.name} on {pairs.name}"

@@ -16,6 +16,7 @@ import numpy as np
 
 from redraft.completion.engine import CompletionEngine
 from redraft.completion.project import Project, index_project
+from redraft.data.inputs import in_fields, refuse_empty
 from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.mining.python_functions import FIELDS
 from redraft.model import RetrieveAndEdit
@@ -67,11 +68,11 @@ class _State:
     def ordered(self, x: str | Input, path: str) -> Input:
         """Return `x` with its fields in the model's order, since JSON objects are unordered."""
         x = as_input(x)
-        fields = self.fields or list(x)
-        if set(x) != set(fields):
-            expected = ", ".join(fields)
-            raise schema.FieldError(f"expected an input with the fields {expected}", field=path)
-        return {name: x[name] for name in fields}
+        try:
+            refuse_empty([x])
+            return in_fields(x, self.fields or list(x))
+        except PairsError as error:
+            raise schema.FieldError(str(error), field=path) from error
 
     def rows(self, identity: str) -> list[int]:
         """Return the rows with this id; duplicates share one."""
