@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from redraft.data.rows import Columns, Unreadable, read_json_lines, read_text_li
 from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
+    from redraft.metrics.exact_match import Language
     from redraft.types import Example
 
 
@@ -53,6 +55,32 @@ SkipBad = Annotated[
 ]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="json: JSON lines; table: formatted for a terminal.")
+]
+
+
+class Equality(StrEnum):
+    """When an output is right: equal to the reference in this language."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    SQL = "sql"
+    PYTHON = "python"
+    JSON = "json"
+
+    @property
+    def language(self) -> "Language | None":
+        """The language to compare in; None if it is to be detected."""
+        return None if self is Equality.AUTO else self.value
+
+
+EqualOption = Annotated[
+    Equality,
+    typer.Option(
+        "--equal",
+        help="When an output is right. text: the same text; sql: up to case outside of quotes, "
+        "white space and a final semicolon; python: the same syntax tree; json: the same value; "
+        "auto: by what the references look like.",
+    ),
 ]
 WhereOption = Annotated[
     list[str] | None,
