@@ -1,6 +1,7 @@
 """`redraft fit`: pairs to a model."""
 
 import os
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -91,10 +92,11 @@ def command(
     from redraft.storage.artifact_writer import ensure_writable
     from redraft.storage.disk import gather
     from redraft.storage.locking import exclusive
-    from redraft.training.fit import FitOptions
+    from redraft.training.fit import FitOptions, time_left
     from redraft.training.process_group import connected
     from redraft.training.run_folder import discard_run
 
+    started = time.monotonic()
     ensure_writable(out)
     if store is not None:
         check(store)  # before anything is trained
@@ -122,7 +124,7 @@ def command(
                 device=device,
                 folder=run,
                 on_step=on_step,
-                budget=limit,
+                budget=time_left(limit, time.monotonic() - started),
                 log=speak.print_note,
                 workers=workers,
                 train=train,
