@@ -86,3 +86,12 @@ def test_a_split_keeps_equal_inputs_on_one_side(table: Path) -> None:
     ]
     assert sorted(map(len, inputs)) == [4, 5]
     assert not set(inputs[0]) & set(inputs[1])
+
+
+def test_a_model_without_code_says_so_when_asked_to_complete(table: Path) -> None:
+    model = table.with_name("model")
+    run("fit", table, "-o", model, *COLUMNS, "--no-train", "--skip-bad", table.with_name("b.jsonl"))
+    (table.parent / "a.py").write_text("def f():\n    ")
+    done = run("complete", model, f"{table.parent / 'a.py'}:2:5")
+    assert done.exit_code == 2
+    assert "holds no Python functions (its inputs have question); fit one on" in done.stderr

@@ -25,6 +25,7 @@ from redraft.predictor import PredictOptions, Predictor, confidence_threshold
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.retrieval.base import Retriever
 from redraft.server import schema, serialize
+from redraft.server.samples import typical_inputs
 from redraft.storage.examples import Examples, examples_of
 from redraft.storage.manifest import manifest_bytes
 from redraft.types import Completion, Example, Input, Prototype, as_input
@@ -55,6 +56,11 @@ class _State:
     def space(self) -> EmbeddingMap | None:
         """Return the map of the examples."""
         return embedding_map(self.model.retriever, [])
+
+    @cached_property
+    def samples(self) -> list[Input]:
+        """Return typical inputs."""
+        return typical_inputs(self.model.retriever.examples)
 
     @cached_property
     def examples(self) -> Examples:
@@ -119,6 +125,7 @@ class ServedModel:
             meta=state.meta,
             examples=len(state.model.retriever.examples),
             completes_python=state.fields == list(FIELDS),
+            samples=[dict(x) for x in state.samples],
         )
 
     def check_inputs(self, inputs: Sequence[schema.InputValue]) -> None:
