@@ -13,6 +13,7 @@ from redraft.data.inputs import as_inputs, fields_of
 from redraft.editing.base import CalibratedEditor, DecodingEditor, Editor
 from redraft.errors import ConfigError
 from redraft.model import RetrieveAndEdit
+from redraft.text.html import prediction_html
 from redraft.types import Candidate, Input, Prototype
 
 
@@ -51,6 +52,10 @@ class Prediction:
     def output(self) -> str | None:
         """The output of the best candidate; None if there is none or the model abstains."""
         return self.ranked[0].output if self.ranked and not self.abstains else None
+
+    def _repr_html_(self) -> str:
+        """Return the input and its answers for a notebook."""
+        return prediction_html(self.x, self.ranked, abstains=self.abstains)
 
     def to_json(self, *, explain: bool) -> dict[str, Any]:
         """Return the input, the best output and all candidates as one JSON object."""

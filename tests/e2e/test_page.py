@@ -278,6 +278,7 @@ def test_a_model_that_is_not_sure_abstains(open_page: Open) -> None:
     predict(page, MAPPED)
     expect(page.get_by_role("heading", name="Answer", exact=True)).to_be_visible()
     expect(page.locator(".abstained")).to_have_count(0)
+    expect(page.locator(".answer")).not_to_contain_text("false")
 
 
 def test_the_completion_editor_scrolls_on_a_narrow_screen(open_page: Open) -> None:

@@ -8,8 +8,12 @@ import numpy as np
 
 from redraft.metrics.bleu import bleu_yin
 from redraft.metrics.exact_match import Language, is_exact
-from redraft.metrics.scores import Scores, score
+from redraft.metrics.scores import LABELS, Scores, score
+from redraft.text.html import prediction_html, table_html
 from redraft.types import Candidate, Example
+
+SHOWN_WRONG = 5
+"""Wrong answers that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,28 @@ class Evaluation:
             return scores
         metrics = {name: round(value, 4) for name, value in self.retrieval.metrics.items()}
         return {**scores, "retrieval": {"right": self.retrieval.right, **metrics}}
+
+    def _repr_html_(self) -> str:
+        """Return the count of right answers, the metrics and some wrong answers for a notebook."""
+        scores, alone = self.scores, self.retrieval
+        heading = f"{scores.right:,} of {scores.n:,} right"
+        if alone is not None:
+            heading += f"; retrieval alone: {alone.right:,}"
+        metrics = [
+            (label, f"{scores.metrics[name]:.1f}", "{:.1f} – {:.1f}".format(*scores.interval[name]))
+            for name, label in LABELS.items()
+            if name in scores.metrics
+        ]
+        is_right = scores.per_example["exact"]
+        wrong = [row for row in range(scores.n) if not is_right[row]][:SHOWN_WRONG]
+        cards = "".join(
+            prediction_html(self.examples[row].x, [answer] if answer else [], abstains=False)
+            for row in wrong
+            for answer in [self.answers[row]]
+        )
+        more = f"<details><summary>wrong answers</summary>{cards}</details>" if cards else ""
+        table = table_html(("in per cent", "score", "95 % interval"), metrics)
+        return f"<div><b>{heading}</b></div>{table}{more}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one JSON object per example: the pair, the answer with its prototype, scores."""

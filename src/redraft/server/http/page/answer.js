@@ -78,13 +78,13 @@ const heading = (title, ...more) =>
 /** True if the model should rather not answer: it would be wrong more often than right. */
 export const isAbstained = ({ confidence, unfamiliar }) => unfamiliar || (confidence !== null && confidence < SURE);
 
-const abstention = (answer) =>
-  isAbstained(answer) &&
-  element(
-    "p",
-    { class: "abstained" },
-    "The model abstains: an answer like this would be wrong more often than right. If you know better, correct the guess and save it.",
-  );
+const abstention = (answer) => {
+  if (!isAbstained(answer)) return "";
+  const text =
+    "The model abstains: an answer like this would be wrong more often than right. " +
+    "If you know better, correct the guess and save it.";
+  return element("p", { class: "abstained" }, text);
+};
 
 /** Tokens are counted only where the editor traced them. */
 const legendOf = (isDiff, answer) => {
