@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -70,7 +70,7 @@ class Equality(StrEnum):
     @property
     def language(self) -> "Language | None":
         """The language to compare in; None if it is to be detected."""
-        return None if self is Equality.AUTO else self.value
+        return None if self is Equality.AUTO else cast("Language", self.value)
 
 
 EqualOption = Annotated[
