@@ -58,7 +58,10 @@ def test_tuples_and_rows_are_examples() -> None:
         (7, "expected examples, got int"),
         ([("a", "1"), ("b", 2)], "example 2: y must be text, got int"),
         ([("a",)], "example 1: expected an object with keys x and y, got tuple"),
-        (pd.DataFrame({"q": ["a"], "y": ["1"]}), "DataFrame: no column 'x', found 'q', 'y'"),
+        (
+            pd.DataFrame({"q": ["a"], "y": ["1"]}),
+            "this DataFrame: no column 'x', .*such as with columns=redraft.Columns\\(",
+        ),
         (pd.DataFrame({"x": ["a"], "y": [None]}), "example 1: y must be text, got"),
     ],
     ids=["path", "mapping", "number", "output", "short", "column", "missing"],

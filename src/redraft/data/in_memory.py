@@ -47,7 +47,8 @@ def _rows(source: Source, columns: Columns) -> Iterator[Any]:
     if header is None:
         yield from map(_pair, source)
         return
-    layout = Layout.of(header, columns, f"the columns of this {type(source).__name__}")
+    name = f"this {type(source).__name__}"
+    layout = Layout.of(header, columns, name, spell=lambda two: f" columns=redraft.{two}")
     records: Iterable[Any] = (
         source.itertuples(index=False, name=None) if hasattr(source, "itertuples") else source
     )

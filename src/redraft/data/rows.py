@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -214,7 +215,14 @@ DELIMITERS = ",;\t|"
 
 def _delimiter(header: str) -> str:
     """Return the delimiter of a table, by its header: Excel writes `;` in many countries."""
-    return max(DELIMITERS, key=lambda each: len(next(csv.reader([header], delimiter=each), ())))
+
+    def columns(delimiter: str) -> int:
+        try:
+            return len(next(csv.reader([header], delimiter=delimiter), ()))
+        except csv.Error:  # reported by the reader of the rows
+            return 0
+
+    return max(DELIMITERS, key=columns)
 
 
 def _table_cells(
@@ -274,8 +282,18 @@ class Layout:
     meta: Mapping[str, str]
 
     @classmethod
-    def of(cls, header: Sequence[str], columns: Columns, source: str) -> "Layout":
-        """Return the layout of a table with this header; raise `PairsError` for missing columns."""
+    def of(
+        cls,
+        header: Sequence[str],
+        columns: Columns,
+        source: str,
+        *,
+        spell: Callable[[Columns], str] = attrgetter("arguments"),
+    ) -> "Layout":
+        """Return the layout of a table with this header; raise `PairsError` for missing columns.
+
+        `spell` writes columns as the user would, for the advice of the error.
+        """
         counts = Counter(header)
         if columns.inputs:
             inputs = {name: name for name in columns.inputs}
@@ -287,7 +305,7 @@ class Layout:
             if not counts[name]:
                 raise PairsError(
                     f"{source}: no column {name!r}, found {listed(map(repr, header))}; "
-                    f"rename it or name yours{_suggested(header)}"
+                    f"rename it or name yours, such as with{spell(_first_two(header))}"
                 )
             if counts[name] > 1:
                 raise PairsError(f"{source}: two columns are named {name!r}; rename one")
@@ -311,10 +329,9 @@ class Layout:
         }
 
 
-def _suggested(header: Sequence[str]) -> str:
-    """Return the options that name the first two columns of a table as x and y."""
+def _first_two(header: Sequence[str]) -> Columns:
     first, second = (*header, "…", "…")[:2]
-    return f", such as with{Columns((first,), second).arguments}"
+    return Columns((first,), second)
 
 
 def read_parallel(path: Path, parse_input: Callable[[str], Any] = str) -> Iterator[Row]:
