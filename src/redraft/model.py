@@ -13,7 +13,7 @@ import numpy as np
 from redraft.config.toml import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 from redraft.data.in_memory import Source, examples_from
 from redraft.data.inputs import as_inputs, refuse_empty
-from redraft.data.rows import Columns
+from redraft.data.tables import Columns
 from redraft.editing.base import Editor
 from redraft.editing.session import CompletionSession
 from redraft.errors import NoAnswerError

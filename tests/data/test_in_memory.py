@@ -8,7 +8,7 @@ import pytest
 
 from redraft import RetrieveAndEdit
 from redraft.data.in_memory import examples_from
-from redraft.data.rows import Columns
+from redraft.data.tables import Columns
 from redraft.errors import PairsError
 from redraft.types import Example
 

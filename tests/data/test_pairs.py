@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from redraft.data.pairs import is_pairs, read_pairs, write_pairs
-from redraft.data.rows import Columns
+from redraft.data.tables import Columns
 from redraft.errors import PairsError
 from redraft.types import Example
 from tests.data.outcomes import scan_pairs

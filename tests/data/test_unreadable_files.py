@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from redraft.data.pairs import read_pairs
-from redraft.data.rows import Columns
+from redraft.data.tables import Columns
 from redraft.errors import MissingExtraError, PairsError
 from tests.data.outcomes import scan_pairs
 

@@ -10,7 +10,8 @@ import typer
 
 from redraft.cli._console import Format, print_note
 from redraft.config.ranges import SECONDS, Range, shorten, shown
-from redraft.data.rows import Columns, Unreadable, read_json_lines, read_text_lines
+from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
+from redraft.data.tables import Columns
 from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from redraft.data.pairs import example_or_reason
-from redraft.data.rows import Columns, Layout
+from redraft.data.tables import Columns, Layout
 from redraft.errors import PairsError
 from redraft.storage.examples import Examples
 from redraft.types import Example

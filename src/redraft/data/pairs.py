@@ -13,16 +13,8 @@ from typing import Any
 
 from redraft.data import hearthstone
 from redraft.data.parquet_rows import read_parquet
-from redraft.data.rows import (
-    MAX_ROW_BYTES,
-    BadRow,
-    Columns,
-    Row,
-    Unreadable,
-    read_json_lines,
-    read_parallel,
-    read_table,
-)
+from redraft.data.rows import MAX_ROW_BYTES, BadRow, Row, Unreadable, read_json_lines, read_parallel
+from redraft.data.tables import Columns, read_table
 from redraft.errors import PairsError, listed
 from redraft.types import Example, as_input, meta_problem
 

@@ -18,15 +18,8 @@ from redraft.data.parquet_pages import (
     read_footer,
     read_pages,
 )
-from redraft.data.rows import (
-    BAD_GZIP,
-    MAX_ROW_BYTES,
-    Columns,
-    Layout,
-    Row,
-    Unreadable,
-    open_bytes,
-)
+from redraft.data.rows import BAD_GZIP, MAX_ROW_BYTES, Row, Unreadable, open_bytes
+from redraft.data.tables import Columns, Layout
 from redraft.errors import MissingExtraError, PairsError
 
 MAX_NESTED_BYTES = 1 << 27
