@@ -17,6 +17,7 @@ from string import Template
 from typing import Any
 
 from redraft.errors import MissingExtraError
+from redraft.metrics.bootstrap import Interval
 from redraft.metrics.calibration import Share
 from redraft.metrics.evaluation import Evaluation
 from redraft.metrics.exact_match import Language
@@ -122,7 +123,7 @@ def _summary(evaluation: Evaluation) -> dict[str, str]:
     return {
         "right": f"{scores.right:,} of {scores.n:,}",
         "right_range": f"{100 * low:.0f} – {100 * high:.0f} %",
-        "right_bar": _bar(scores, "exact"),
+        "right_bar": _bar(scores.metrics["exact"], (100 * low, 100 * high)),
         "retrieval": ""
         if alone is None
         else (f"Retrieval alone, without an edit: {alone.right:,} of {scores.n:,}."),
@@ -141,11 +142,12 @@ def _summary(evaluation: Evaluation) -> dict[str, str]:
 def _metric_row(scores: Scores, name: str) -> str:
     label, explanation = _METRICS.get(name, (name, ""))
     n = scores.notes.get("n_unseen", scores.n) if name == "exact_unseen" else scores.n
+    bar = _bar(scores.metrics[name], scores.interval[name])
     return f"""<tr role="row">
 <th role="rowheader" scope="row"><span class="term"><span class="name">{escape(label)}</span>
 <code>{escape(name)}</code></span><span class="explanation">{escape(explanation)}</span></th>
 <td role="cell" class="number score">{scores.metrics[name]:.1f}</td>
-<td role="cell" class="range">{_range(scores, name)}{_bar(scores, name)}</td>
+<td role="cell" class="range">{_range(scores, name)}{bar}</td>
 <td role="cell" class="number n"><span class="n-label">n = </span>{n:,}</td>
 </tr>"""
 
@@ -155,9 +157,9 @@ def _range(scores: Scores, name: str) -> str:
     return f"{low:.1f} – {high:.1f}"
 
 
-def _bar(scores: Scores, name: str) -> str:
-    low, high = scores.interval[name]
-    position = f"--at:{scores.metrics[name]:.2f};--low:{low:.2f};--high:{high:.2f}"
+def _bar(value: float, interval: Interval) -> str:
+    low, high = interval
+    position = f"--at:{value:.2f};--low:{low:.2f};--high:{high:.2f}"
     return f'<span class="bar" style="{position}" aria-hidden="true"><i></i><b></b></span>'
 
 
