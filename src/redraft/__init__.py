@@ -6,6 +6,7 @@ from redraft.errors import RedraftError
 
 if TYPE_CHECKING:
     from redraft.data.pairs import read_pairs
+    from redraft.data.tables import Columns
     from redraft.model import RetrieveAndEdit
     from redraft.predictor import Prediction, PredictOptions, Predictor
     from redraft.server.client import Client as Client
@@ -15,6 +16,7 @@ __version__ = "0.6.0"
 
 __all__ = [
     "Candidate",
+    "Columns",
     "Example",
     "PredictOptions",
     "Prediction",
@@ -29,6 +31,7 @@ __all__ = [
 _LAZY = {
     "Candidate": "redraft.types",
     "Client": "redraft.server.client",
+    "Columns": "redraft.data.tables",
     "Example": "redraft.types",
     "PredictOptions": "redraft.predictor",
     "Prediction": "redraft.predictor",

@@ -4,19 +4,21 @@ For an input x, a retriever finds a training example (x', y') whose output shoul
 into the answer, and an editor generates y from x and (x', y').
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from redraft.config.toml import DEFAULT_EDITOR, DEFAULT_RETRIEVER
+from redraft.data.in_memory import Source, examples_from
+from redraft.data.inputs import as_inputs, refuse_empty
+from redraft.data.tables import Columns
 from redraft.editing.base import Editor
 from redraft.editing.session import CompletionSession
 from redraft.errors import NoAnswerError
 from redraft.retrieval.base import Retriever
-from redraft.storage.examples import collected
-from redraft.types import Candidate, Completion, Example, Input, as_input
+from redraft.types import Candidate, Completion, Example, Input
 
 if TYPE_CHECKING:
     from redraft.training.fit import FitOptions
@@ -48,7 +50,8 @@ class RetrieveAndEdit:
 
         Returns at most `k` candidates per input, best first.
         """
-        fields = [as_input(x) for x in inputs]
+        fields = as_inputs(inputs, self.retriever.examples)
+        refuse_empty(fields)
         prototypes = self.retriever.retrieve(
             fields,
             self.editor.wants(k),
@@ -65,7 +68,8 @@ class RetrieveAndEdit:
 
         Returns at most `k` candidates per input; equal seeds give equal samples.
         """
-        fields = [as_input(x) for x in inputs]
+        fields = as_inputs(inputs, self.retriever.examples)
+        refuse_empty(fields)
         rng = np.random.default_rng(seed)
         prototypes = self.retriever.retrieve(fields, self.editor.wants(k), rng=rng)
         return self.editor.edit(fields, prototypes, k, generator=rng)
@@ -89,7 +93,7 @@ class RetrieveAndEdit:
 
         Returns at most `k` completions per input, most probable first.
         """
-        fields = [as_input(x) for x in inputs]
+        fields = as_inputs(inputs, self.retriever.examples)
         prototypes = self.retriever.retrieve(fields, self.editor.wants(k), where=where)
         return self.editor.complete(fields, prefixes, prototypes, k)
 
@@ -98,7 +102,7 @@ class RetrieveAndEdit:
 
         `k` is the largest number of completions that will be requested.
         """
-        fields = as_input(x)
+        fields = as_inputs([x], self.retriever.examples)[0]
         return self.editor.start_session(
             fields, self.retriever.retrieve([fields], self.editor.wants(k))[0]
         )
@@ -108,21 +112,25 @@ class RetrieveAndEdit:
     @classmethod
     def fit(
         cls,
-        examples: Iterable[Example],
+        examples: Source,
         *,
+        columns: Columns | None = None,
         retriever: str | type[Retriever] | Retriever = DEFAULT_RETRIEVER,
         editor: str | type[Editor] | Editor = DEFAULT_EDITOR,
         options: "FitOptions | None" = None,
     ) -> "RetrieveAndEdit":
         """Index the examples and train the components that learn.
 
-        `retriever` and `editor` are names from the registry, classes or instances; an instance is
-        used as it is, a retriever over these examples in place of its own. `options` sets
-        hyperparameters, time budget, device and callbacks. Returns a model ready to predict.
+        `examples` are `Example`s, tuples (x, y), rows with x and y, a pandas DataFrame or a Hugging
+        Face dataset; `columns` names the input and output columns of the latter two. `retriever`
+        and `editor` are names from the registry, classes or instances; an instance is used as it
+        is, a retriever over these examples in place of its own. `options` sets hyperparameters,
+        time budget, device and callbacks. Returns a model ready to predict.
         """
         from redraft.training.fit_model import fit_model
 
-        return fit_model(collected(examples), retriever=retriever, editor=editor, options=options)
+        known = examples_from(examples, columns or Columns())
+        return fit_model(known, retriever=retriever, editor=editor, options=options)
 
     def save(self, folder: str | PathLike[str], *, store: str | None = None) -> None:
         """Save the model to `folder` atomically.

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redraft.config.toml import override
-from redraft.data.inputs import fields_of
+from redraft.data.inputs import as_inputs, fields_of
 from redraft.editing.base import CalibratedEditor, DecodingEditor, Editor
 from redraft.errors import ConfigError
 from redraft.model import RetrieveAndEdit
-from redraft.types import Candidate, Input, Prototype, as_input
+from redraft.text.html import prediction_html
+from redraft.types import Candidate, Input, Prototype
 
 
 class OptionError(ConfigError):
@@ -51,6 +52,10 @@ class Prediction:
     def output(self) -> str | None:
         """The output of the best candidate; None if there is none or the model abstains."""
         return self.ranked[0].output if self.ranked and not self.abstains else None
+
+    def _repr_html_(self) -> str:
+        """Return the input and its answers for a notebook."""
+        return prediction_html(self.x, self.ranked, abstains=self.abstains)
 
     def to_json(self, *, explain: bool) -> dict[str, Any]:
         """Return the input, the best output and all candidates as one JSON object."""
@@ -116,8 +121,9 @@ class Predictor:
 
     def predict(self, inputs: Sequence[str | Input]) -> list[Prediction]:
         """Return the best candidates for each input."""
-        ranked = self._model.predict(inputs, self.options.k, where=self.options.where)
-        return self._predictions(inputs, ranked)
+        fields = as_inputs(inputs, self._model.retriever.examples)
+        ranked = self._model.predict(fields, self.options.k, where=self.options.where)
+        return self._predictions(fields, ranked)
 
     def predict_one(self, x: str | Input) -> Prediction:
         """Return the best candidates for one input."""
@@ -127,19 +133,20 @@ class Predictor:
         self, inputs: Sequence[str | Input], prototypes: Sequence[Sequence[Prototype]]
     ) -> list[Prediction]:
         """Return the best edits of the given prototypes, one list per input."""
-        fields = [as_input(x) for x in inputs]
+        fields = as_inputs(inputs, self._model.retriever.examples)
         ranked = self._model.editor.edit(fields, prototypes, self.options.k)
-        return self._predictions(inputs, ranked)
+        return self._predictions(fields, ranked)
 
     def sample(self, inputs: Sequence[str | Input], *, seed: int) -> list[Prediction]:
         """Return sampled candidates for each input; they depend on the whole batch."""
-        return self._predictions(inputs, self._model.sample(inputs, self.options.k, seed=seed))
+        fields = as_inputs(inputs, self._model.retriever.examples)
+        return self._predictions(fields, self._model.sample(fields, self.options.k, seed=seed))
 
     def _predictions(
-        self, inputs: Sequence[str | Input], ranked: Sequence[Sequence[Candidate]]
+        self, inputs: Sequence[Input], ranked: Sequence[Sequence[Candidate]]
     ) -> list[Prediction]:
         return [
-            Prediction(as_input(x), candidates, self.threshold)
+            Prediction(x, candidates, self.threshold)
             for x, candidates in zip(inputs, ranked, strict=True)
         ]
 

@@ -211,6 +211,12 @@ class Candidate:
         before = self.prototype.example.y if self.prototype else ""
         return Diff.between(before, self.output)
 
+    def _repr_html_(self) -> str:
+        """Return the answer for a notebook, its tokens coloured by origin."""
+        from redraft.text.html import candidate_html
+
+        return candidate_html(self)
+
     def to_json(self) -> dict[str, Any]:
         """Return the candidate as a JSON object, without numbers that are None and empty marks."""
         numbers = {"score": self.score, "log_prob": self.log_prob, "confidence": self.confidence}

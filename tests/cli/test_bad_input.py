@@ -64,7 +64,7 @@ MISTAKES = [
     (no_file, "nowhere.jsonl: no such file; check the path"),
     (long_line, "pairs.jsonl:2: longer than 1,048,576 bytes; shorten or split it"),
     (latin_1, "pairs.jsonl:1: not UTF-8 (byte 0xe9 at column 11); save the file as UTF-8"),
-    (unknown_kind, "pairs.xlsx: unknown file format; the name must end in .jsonl"),
+    (unknown_kind, "pairs.xlsx: is a spreadsheet; save the sheet as CSV and name that file"),
     (truncated_gzip, "pairs.jsonl.gz: damaged gzip file"),
 ]
 

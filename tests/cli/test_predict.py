@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,15 @@ def test_a_precision_becomes_a_confidence(folder: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "abstaining below a confidence of" in done.stderr
     assert json.loads(done.stdout)["abstained"] in (True, False)
+
+
+def test_a_precision_that_rests_on_few_pairs_is_warned_of(folder: Path) -> None:
+    assert "warning" not in predict(folder / "sure", TEXT, "--precision", 0.0).stderr
+    done = predict(folder / "shop", UNKNOWN, "--precision", 0.99)
+    count = re.search(
+        r"warning: a precision of 99% rests on (\d+) held-out pairs, and 299", done.stderr
+    )
+    assert count is not None, done.stderr
 
 
 def test_a_precision_that_was_never_reached_is_refused(

@@ -118,9 +118,19 @@ def test_a_stream_that_is_not_utf_8_gets_escapes(environment: dict[str, str], pl
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("form", ["json", "table"])
-def test_a_reader_that_leaves_is_no_error(form: str, unbuffered: str, place: Path) -> None:
-    arguments = ("retrieve", "model", "sum the first", "-k", 60, "--format", form)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("retrieve", "model", "sum the first", "-k", "60", "--format", "json"),
+        ("retrieve", "model", "sum the first", "-k", "60", "--format", "table"),
+        ("fit", "--help"),
+        ("--help",),
+    ],
+    ids=["json", "table", "help", "help-of-all"],
+)
+def test_a_reader_that_leaves_is_no_error(
+    arguments: tuple[str, ...], unbuffered: str, place: Path
+) -> None:
     process = start(place, *arguments, env={"PYTHONUNBUFFERED": unbuffered})
     assert process.stdout is not None
     process.stdout.close()

@@ -95,6 +95,7 @@ def test_evaluate_writes_rows_scores_and_a_report(
     done = redraft("evaluate", model, pairs_file, "-o", tmp_path / "evaluation")
     (scores,) = rows(done.stdout)
     assert scores["exact"] == scores["bleu_yin"] == 100
+    assert (scores["right"], scores["retrieval"]["right"]) == (60, 60)
     assert scores["interval"]["exact"] == [100, 100]
     assert scores["n_unseen"] == 0
     assert json.loads((tmp_path / "evaluation" / "scores.json").read_text()) == scores
@@ -103,7 +104,8 @@ def test_evaluate_writes_rows_scores_and_a_report(
     shown = redraft(
         "evaluate", model, pairs_file, "-o", tmp_path / "e2", "--format", "table"
     ).stdout
-    assert "BLEU" in shown
+    assert shown.startswith("60 of 60 right (95 % interval 94–100 %); retrieval alone: 60 of 60\n")
+    assert max(map(len, shown.splitlines()[2:])) < 80  # after the path of the pairs
 
 
 def test_predictions_can_be_scored_as_they_are(
@@ -114,6 +116,20 @@ def test_predictions_can_be_scored_as_they_are(
     (scores,) = rows(redraft("score", predictions, pairs_file, "--train", pairs_file).stdout)
     assert scores["exact"] == 100
     assert scores["share_in_train"] == 100
+
+
+def test_equality_is_chosen(tmp_path: Path, redraft: Run) -> None:
+    outputs, truth = tmp_path / "outputs.jsonl", tmp_path / "truth.jsonl"
+    outputs.write_text('{"output": "select A"}\n{"output": "SELECT \'B\';"}\n')
+    truth.write_text('{"y": "SELECT a;"}\n{"y": "SELECT \'b\';"}\n')
+    right = {
+        name: rows(redraft("score", outputs, truth, "--equal", name).stdout)[0]["right"]
+        for name in ("auto", "sql", "text", "json")
+    }
+    assert right == {"auto": 1, "sql": 1, "text": 0, "json": 0}
+    done = redraft("score", outputs, truth, "--equal", "yaml")
+    assert done.returncode == 2
+    assert "'yaml' is not one of 'auto', 'text', 'sql', 'python', 'json'" in done.stderr
 
 
 def test_score_takes_text_lines_with_marks_for_newlines(tmp_path: Path, redraft: Run) -> None:
@@ -297,7 +313,7 @@ def test_adding_other_fields_and_removing_everything_are_refused(
 ) -> None:
     new = tmp_path / "new.jsonl"
     new.write_text('{"x": {"name": "a"}, "y": "b"}\n')
-    assert "the fields of this model's input are: text" in redraft("add", model, new).stderr
+    assert "expected an input with the fields text" in redraft("add", model, new).stderr
     assert "no examples selected; add --where KEY=VALUE" in redraft("remove", model).stderr
     (tmp_path / "one.jsonl").write_text('{"x": "a", "y": "b", "meta": {"k": 1}}\n')
     redraft("fit", tmp_path / "one.jsonl", "-o", tmp_path / "one", *FAST)

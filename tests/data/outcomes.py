@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from redraft.data.pairs import scan_numbered
-from redraft.data.rows import BadRow, Columns
+from redraft.data.rows import BadRow
+from redraft.data.tables import Columns
 from redraft.types import Example
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from redraft.data.pairs import is_pairs, read_pairs, write_pairs
-from redraft.data.rows import Columns
+from redraft.data.tables import Columns
 from redraft.errors import PairsError
 from redraft.types import Example
 from tests.data.outcomes import scan_pairs
@@ -140,14 +140,71 @@ def test_columns_are_chosen_by_name(tmp_path: Path, ending: str) -> None:
     rows = [{"x": "one", "y": "1", "meta": {"k": "first"}}]
     path = write(tmp_path / f"pairs{ending}", WRITERS[ending](rows))
     one = Columns(inputs=("y",), output="x")
-    assert read_pairs(path, one) == [Example({"text": "1"}, "one", {"k": "first"})]
+    assert read_pairs(path, one) == [Example({"y": "1"}, "one", {"k": "first"})]
     two = Columns(inputs=("y", "meta.k"), output="x")
     assert read_pairs(path, two) == [Example({"y": "1", "meta.k": "first"}, "one", {"k": "first"})]
 
 
-def test_other_columns_of_a_table_are_passed_over(tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.csv", b"id,y,x,note,note\n7,1,one,a,b\n")
-    assert read_pairs(path) == [Example({"text": "one"}, "1")]
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
+def test_other_columns_of_a_table_become_meta(tmp_path: Path, ending: str) -> None:
+    rows = [{"x": "one", "y": "1", "meta": {"k": "first"}}]
+    content = WRITERS[ending](rows)
+    if ending != ".parquet":
+        content = content.replace(b"meta.k", b"author")
+        path = write(tmp_path / f"pairs{ending}", content)
+    else:
+        path = tmp_path / "pairs.parquet"
+        parquet.write_table(pa.table({"x": ["one"], "y": ["1"], "author": ["first"]}), path)
+    assert read_pairs(path) == [Example({"text": "one"}, "1", {"author": "first"})]
+
+
+def test_of_two_columns_with_one_name_the_last_is_kept_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "pairs.csv", b"id,y,x,note,note,\n7,1,one,a,b,\n")
+    assert read_pairs(path) == [Example({"text": "one"}, "1", {"id": "7", "note": "b"})]
+    assert caplog.messages == [f"{path}:1: two columns are named 'note'; the last one is kept"]
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_exports_of_spreadsheets_are_recognised(
+    tmp_path: Path, delimiter: str, encoding: str
+) -> None:
+    lines = ['question{0}sql{0}"city{0} land"', '"a;b,c"{0}"1"{0}Łódź', "d{0}2{0}"]
+    text = "".join(line.format(delimiter) + "\r\n" for line in lines)
+    path = write(tmp_path / "pairs.csv", text.encode(encoding))
+    assert read_pairs(path, Columns(("question",), "sql")) == [
+        Example({"question": "a;b,c"}, "1", {f"city{delimiter} land": "Łódź"}),
+        Example({"question": "d"}, "2", {f"city{delimiter} land": ""}),
+    ]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz"])
+def test_json_lines_may_be_utf_16(tmp_path: Path, ending: str) -> None:
+    content = '{"x": "Łódź", "y": "1"}\n{"x": "b", "y": "2"}'.encode("utf-16")
+    path = tmp_path / f"pairs{ending}"
+    path.write_bytes(gzip.compress(content) if ending.endswith(".gz") else content)
+    assert [example.y for example in read_pairs(path)] == ["1", "2"]
+
+
+def test_damaged_utf_16_is_one_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.csv", "x,y\na,1\n".encode("utf-16")[:-1])
+    with pytest.raises(PairsError, match=r"pairs\.csv: damaged UTF-16 \(.*save the file as UTF-8"):
+        read_pairs(path)
+
+
+def test_a_spreadsheet_is_refused_with_advice(tmp_path: Path) -> None:
+    with pytest.raises(PairsError, match="is a spreadsheet; save the sheet as CSV"):
+        read_pairs(write(tmp_path / "pairs.xlsx", b"PK"))
+
+
+def test_the_hint_repeats_the_columns(tmp_path: Path) -> None:
+    path = write(tmp_path / "my pairs.csv", b"a b,sql\n,1\n")
+    hint = f"`redraft check '{path}' --x-columns 'a b' --y-column sql` lists every bad row"
+    with pytest.raises(PairsError, match="x is empty") as error:
+        read_pairs(path, Columns(("a b",), "sql"))
+    assert hint in str(error.value)
 
 
 def test_a_parquet_input_may_be_a_struct(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.data.split import split
+from redraft.data.split import similar_inputs, split
 from redraft.errors import PairsError
 from redraft.types import Example
 
@@ -102,3 +102,33 @@ def test_an_example_without_the_key_is_named() -> None:
     with pytest.raises(PairsError) as caught:
         split(examples, {"all": 1}, seed=0, by="packge")
     assert str(caught.value) == "pair 1 has no meta key 'packge' to split by (it has: row, group)"
+
+
+def similar(*inputs: str) -> list[Example]:
+    return [Example({"text": text}, f"output {row}") for row, text in enumerate(inputs)]
+
+
+def test_equal_and_nearly_equal_inputs_are_one_group() -> None:
+    long = (
+        "please show every order of the customer that was sent before the first of {} and not paid"
+    )
+    examples = similar("Sum a list.", "sum  a list", "sum a dict", long.format("May"), *"bcdefghi")
+    examples += similar(long.format("May") + " yet", "SUM A LIST")
+    groups = {tuple(rows) for rows in similar_inputs(examples).values()}
+    assert {rows for rows in groups if len(rows) > 1} == {(0, 1, 13), (3, 12)}
+    assert sorted(row for rows in groups for row in rows) == [*range(len(examples))]
+
+
+def test_a_template_that_most_inputs_share_is_not_one_group() -> None:
+    long = " ".join(f"word{n}" for n in range(40))
+    examples = similar(*(f"{long} {n % 10}" for n in range(20)))
+    groups = similar_inputs(examples)
+    assert sorted(map(list, groups.values())) == [[n, n + 10] for n in range(10)]
+
+
+def test_groups_stay_together() -> None:
+    examples = similar(*(f"input {n % 5}" for n in range(20)))
+    parts = split(examples, {"a": 0.5, "b": 0.5}, seed=1, groups=similar_inputs(examples))
+    texts = [{example.x["text"] for example in part} for part in parts.values()]
+    assert not texts[0] & texts[1]
+    assert all(texts)

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from redraft.data.pairs import read_pairs
-from redraft.data.rows import Columns
+from redraft.data.tables import Columns
 from redraft.errors import MissingExtraError, PairsError
 from tests.data.outcomes import scan_pairs
 
@@ -83,9 +83,10 @@ def test_a_missing_column_is_named_with_those_found(
     if ending == ".parquet":
         parquet.write_table(pa.table({name: ["a"] for name in header.split(",")}), path)
     found = ", ".join(map(repr, header.split(",")))
+    first, second = header.split(",")
     assert error_of(path, columns) == (
         f"{path}:1: no column {missing!r}, found {found}; "
-        "rename it or name yours with --x-columns and --y-column"
+        f"rename it or name yours, such as with{Columns((first,), second).arguments}"
     )
 
 

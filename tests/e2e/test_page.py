@@ -253,6 +253,44 @@ def test_the_playground_needs_no_mouse(open_page: Open) -> None:
     expect(told).to_be_visible()
 
 
+def test_an_answer_is_corrected_and_saved_as_an_example(open_page: Open) -> None:
+    page = open_page(model="cards")
+    page.get_by_label("Title").fill("a new card")
+    page.get_by_label("Effect").fill("draw 9")
+    page.get_by_role("button", name="Predict").click()
+    page.get_by_role("button", name="Correct this answer").click()
+    right = page.get_by_label("The right answer")
+    right.fill(" ")
+    page.get_by_role("button", name="Save as an example").click()
+    expect(page.get_by_text("Write the right answer first.")).to_be_visible()
+    right.fill("draw(9, 'cards')")
+    page.get_by_role("button", name="Save as an example").click()
+    expect(page.locator(".answer .tokens")).to_have_text("draw(9, 'cards')")
+    expect(page.locator(".prototype.chosen .why")).to_have_text("the same input")
+    expect(page.locator(".prototype .why").nth(1)).to_contain_text("shares ")
+
+
+def test_a_model_that_is_not_sure_abstains(open_page: Open) -> None:
+    page = open_page(model="shop")
+    predict(page, UNKNOWN)
+    expect(page.get_by_role("heading", name="No sure answer")).to_be_visible()
+    expect(page.locator(".abstained")).to_contain_text("The model abstains")
+    predict(page, MAPPED)
+    expect(page.get_by_role("heading", name="Answer", exact=True)).to_be_visible()
+    expect(page.locator(".abstained")).to_have_count(0)
+    expect(page.locator(".answer")).not_to_contain_text("false")
+
+
+def test_the_completion_editor_scrolls_on_a_narrow_screen(open_page: Open) -> None:
+    page = open_page("completion", model="functions", viewport=NARROW)
+    page.locator(".buffer").press("Control+End")
+    page.keyboard.type("value = " + "a_name + " * 12)
+    places = page.locator(".editor").evaluate("(it) => [it.scrollLeft, it.scrollWidth]")
+    assert 0 < places[0] < places[1]
+    page.locator(".editor").evaluate("(it) => it.scrollTo(0, 0)")
+    expect(page.locator(".line-numbers")).to_be_in_viewport()
+
+
 def test_fields_are_those_of_the_model_and_a_problem_stands_beside_its_own(open_page: Open) -> None:
     page = open_page(model="cards")
     page.get_by_role("button", name="Predict").click()

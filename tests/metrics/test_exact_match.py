@@ -45,3 +45,46 @@ def test_what_cannot_be_parsed_is_no_error(code: str | None) -> None:
 def test_the_language_is_python_if_nearly_every_reference_parses() -> None:
     assert detect_language(["x = 1"] * 20 + ["x = = 1"]) == "python"
     assert detect_language(["SELECT a FROM b", "x = 1"]) == "text"
+    assert detect_language(["SELECT a FROM b", "with c as (select 1) select * from c"]) == "sql"
+    assert detect_language(['{"a": 1}', "[true]"]) == "json"
+    assert detect_language(["1", "2"]) == "python"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "select NAME from users where city = 'Lyon'",
+        "SELECT name\nFROM users\n  WHERE city='Lyon' ;;",
+        "SELECT name FROM users§WHERE city = 'Lyon'",
+    ],
+)
+def test_sql_ignores_case_outside_of_quotes_white_space_and_a_final_semicolon(output: str) -> None:
+    assert is_exact("SELECT name FROM users WHERE city = 'Lyon';", output, "sql")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "SELECT name FROM users WHERE city = 'lyon';",
+        "SELECT name FROM users WHERE city = 'Lyon ';",
+        'SELECT name FROM users WHERE city = "Lyon";',
+        "SELECT name; FROM users WHERE city = 'Lyon'",
+        "SELECTname FROM users WHERE city = 'Lyon'",
+        "",
+        None,
+    ],
+)
+def test_other_sql_is_wrong(output: str | None) -> None:
+    assert not is_exact("SELECT name FROM users WHERE city = 'Lyon';", output, "sql")
+
+
+def test_an_open_quote_is_compared_by_its_tokens() -> None:
+    assert is_exact("select 'a", "SELECT  'a", "sql")
+    assert is_exact("", " ; ", "sql")
+
+
+def test_json_is_compared_by_its_value() -> None:
+    assert is_exact('{"a": 1, "b": [true]}', '{ "b":[true], "a":1 }', "json")
+    assert not is_exact('{"a": 1}', '{"a": true}', "json")
+    assert not is_exact('{"a": 1}', '{"a": 1', "json")
+    assert not is_exact("{", "{", "json")

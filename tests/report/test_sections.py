@@ -158,7 +158,7 @@ def test_equal_distances_are_said_and_not_drawn() -> None:
 def abstentions(folder: Path) -> list[tuple[str, ...]]:
     """The table's rows: threshold, coverage, answers, precision."""
     text = (folder / "report.html").read_text(encoding="utf-8")
-    table = text[text.index("Abstaining below") :].split("</table>", 1)[0]
+    table = text[text.index("If only confident") :].split("</table>", 1)[0]
     rows = [re.findall(r">\s*([^<>]*[^<>\s])", row) for row in table.split("<tr>")[2:]]
     return [tuple(row[:4]) for row in rows]
 
@@ -169,7 +169,8 @@ def test_confidences_are_shown_with_their_reliability(tmp_path: Path) -> None:
     page = written(evaluation, tmp_path)
     assert "confidence" in sections_of(page)
     assert page.count("a", href="#confidence") == 1
-    assert "Exactly right: 31 of 60 answers, 51.7 %, at a mean confidence of 51.0 %." in page.text
+    assert "31 of 60 answers are right, 51.7 %; the model expected 51.0 %." in page.text
+    assert "cannot show a precision" not in page.text
     assert "over 6 bins" in page.text
     assert "Left out: 1 example without a confidence." in page.text
     assert page.count("div", role="img", **{"data-plot": "confidence"}) == 1
@@ -194,13 +195,14 @@ def test_the_table_leaves_out_thresholds_that_make_no_difference(tmp_path: Path)
         ("50 %", "75.0 %", "15", "100.0 %"),
     ]
     assert "No answer reaches a confidence of 75 %." in page.text
+    assert "20 answers cannot show a precision of 95%: at least 59 are needed" in page.text
 
 
 @pytest.mark.parametrize("size", [1, 2, 11])
 @pytest.mark.parametrize("right", [True, False])
 def test_a_few_answers_are_enough_for_a_section(size: int, tmp_path: Path, *, right: bool) -> None:
     page = written(rated([0.999999] * size, [right] * size), tmp_path)
-    assert "over 1 bin of about" in page.text
+    assert "over 1 bin)" in page.text
     assert json.loads(page.scripts[0])["confidence"]["counts"][-1] == size
 
 

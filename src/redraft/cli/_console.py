@@ -12,8 +12,8 @@ from redraft.cli._streams import naming_stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
+    from redraft.metrics.evaluation import Baseline
     from redraft.metrics.scores import Scores
 
 Item = TypeVar("Item")
@@ -94,27 +94,43 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def scores_table(system: str, scores: "Scores", *, title: str) -> "Table":
-    """Return a table with the metrics of a system, each with its 95 % interval."""
+def shown_fact(name: str, value: Any) -> str:
+    """Return a fact about a model as people read it: lists joined, bytes as MB."""
+    if name == "bytes":
+        return f"{value / 1e6:,.1f} MB" if value >= 50_000 else f"{value / 1e3:,.1f} kB"
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def print_scores(
+    system: str, scores: "Scores", *, title: str, retrieval: "Baseline | None" = None
+) -> None:
+    """Print how many outputs are right, then every metric with its 95 % interval."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from redraft.metrics.calibration import Share
     from redraft.metrics.scores import LABELS
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    table.padding = (0, 1, 0, 0)
-    table.pad_edge = False
-    table.add_column("system", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
-    cells = [system, f"{scores.n:,}"]
+    console = stdout()
+    low, high = Share(scores.right or 0, scores.n).interval
+    interval = f"95 % interval {100 * low:.0f}–{100 * high:.0f} %"
+    line = f"{scores.right:,} of {scores.n:,} right ({interval})"
+    if retrieval is not None:
+        line += f"; retrieval alone: {retrieval.right:,} of {scores.n:,}"
+    console.print(line, style="bold", soft_wrap=True)
+    console.print(f"{system} on {title}; equal as {scores.notes['language']}", soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("in per cent")
+    for label in ("score", "95 % interval", *(["retrieval alone"] if retrieval else [])):
+        table.add_column(label, justify="right", no_wrap=True)
     for name, label in LABELS.items():
         value = scores.metrics.get(name)
         if value is None or (name == "parses" and value == 100):
             continue
-        table.add_column(label, justify="right", no_wrap=True)
         low, high = scores.interval[name]
-        cells.append(f"{value:.1f}\n[dim]{low:.1f}–{high:.1f}[/dim]")
-    table.add_row(*cells)
-    table.caption = "in per cent, with 95 % bootstrap intervals"
-    table.caption_justify = "left"
-    return table
+        cells = [label, f"{value:.1f}", f"{low:.1f}–{high:.1f}"]
+        if retrieval is not None:
+            alone = retrieval.metrics.get(name)
+            cells.append("" if alone is None else f"{alone:.1f}")
+        table.add_row(*cells)
+    console.print(table)

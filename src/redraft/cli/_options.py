@@ -1,15 +1,22 @@
 """Arguments and options shared by several commands, and the parsing of their values."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from redraft.cli._console import Format
+from redraft.cli._console import Format, print_note
 from redraft.config.ranges import SECONDS, Range, shorten, shown
-from redraft.data.rows import Columns, Unreadable, read_json_lines, read_text_lines
+from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
+from redraft.data.tables import Columns
 from redraft.errors import ConfigError, PairsError
+
+if TYPE_CHECKING:
+    from redraft.metrics.exact_match import Language
+    from redraft.types import Example
 
 
 def argument(help: str, metavar: str | None = None) -> Any:
@@ -31,11 +38,50 @@ PairsArgument = Annotated[
 ]
 ModelArgument = Annotated[Path, argument("Model folder written by `redraft fit`.")]
 XColumns = Annotated[
-    str, typer.Option(help="Input columns of a table, separated by commas. [x, or x.*]")
+    str,
+    typer.Option(
+        help="Input columns of a table, separated by commas; all others but the output column "
+        "become meta. [x, or x.*]"
+    ),
 ]
 YColumn = Annotated[str, typer.Option(help="Output column of a table.")]
+SkipBad = Annotated[
+    Path | None,
+    typer.Option(
+        "--skip-bad",
+        metavar="FILE",
+        help="Leave out bad rows, and write them with their reasons to this file (.jsonl).",
+        show_default=False,
+    ),
+]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="json: JSON lines; table: formatted for a terminal.")
+]
+
+
+class Equality(StrEnum):
+    """When an output is right: equal to the reference in this language."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    SQL = "sql"
+    PYTHON = "python"
+    JSON = "json"
+
+    @property
+    def language(self) -> "Language | None":
+        """The language to compare in; None if it is to be detected."""
+        return None if self is Equality.AUTO else cast("Language", self.value)
+
+
+EqualOption = Annotated[
+    Equality,
+    typer.Option(
+        "--equal",
+        help="When an output is right. text: the same text; sql: up to case outside of quotes, "
+        "white space and a final semicolon; python: the same syntax tree; json: the same value; "
+        "auto: by what the references look like.",
+    ),
 ]
 WhereOption = Annotated[
     list[str] | None,
@@ -63,6 +109,32 @@ def read_values(path: Path) -> Iterator[tuple[str, Any]]:
         if isinstance(value, Unreadable):
             raise PairsError(f"{path}:{line}: {value.reason}")
         yield f"{path}:{line}", value
+
+
+def read_examples(
+    pairs: Path, columns: Columns, *, skip_bad: Path | None = None, fields: Sequence[str] = ()
+) -> Iterator["Example"]:
+    """Yield the examples of a file; with `skip_bad` the bad rows are written to that file.
+
+    With `fields`, those of a model, the inputs get them in their order.
+    """
+    from redraft.data.inputs import in_fields
+    from redraft.data.pairs import BadRowFile, read_numbered, scan_numbered
+
+    skipped = BadRowFile(skip_bad) if skip_bad else None
+    rows: Iterator[Example] = (
+        (example for _, example in read_numbered(pairs, columns))
+        if skipped is None
+        else skipped.good_rows(scan_numbered(pairs, columns))
+    )
+    for example in rows:
+        try:
+            yield replace(example, x=in_fields(example.x, fields)) if fields else example
+        except PairsError as error:
+            raise PairsError(f"{pairs}: {error}") from error
+    if skipped is not None and skipped.count:
+        noun = "bad row is" if skipped.count == 1 else "bad rows are"
+        print_note(f"{pairs}: {skipped.count:,} {noun} left out and written to {skipped.path}")
 
 
 def columns(x_columns: str, y_column: str) -> Columns:

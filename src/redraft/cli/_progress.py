@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     from redraft.training.progress import OnStep, Report
 
 
+_BAR = 20
+"""Width of the progress bar in columns."""
+
 _STEP_METRICS = {"loss", "bound"}
 """Metrics of every step; others are present only after an evaluation on dev."""
 
 
 def describe(report: "Report") -> str:
-    """Return loss, bound, scores, speed, padding and the remaining time as text."""
+    """Return the remaining time, loss, bound, scores, speed and padding as text."""
+    from redraft.training.progress import duration
+
     metrics = "  ".join(f"{name} {value:,.3f}" for name, value in report.shown.items())
-    left = report.seconds / report.step * (report.steps - report.step)
+    left = f"{duration(report.seconds_left)} left" if report.step < report.steps else "done"
     return (
-        f"{metrics}  {report.tokens_per_second:,.0f} tokens/s  "
-        f"padding {report.padding:.0%}  {left / 60:.1f} min left"
+        f"{left}  {metrics}  {report.tokens_per_second:,.0f} tokens/s  padding {report.padding:.0%}"
     )
 
 
@@ -40,7 +44,7 @@ def watched(what: str) -> Iterator["OnStep"]:
         return
     columns = (
         TextColumn(what),
-        BarColumn(20),
+        BarColumn(_BAR),
         MofNCompleteColumn(),
         TextColumn("{task.description}"),
     )
@@ -48,9 +52,10 @@ def watched(what: str) -> Iterator["OnStep"]:
         task = bar.add_task("starting", total=None)
 
         def show(report: "Report") -> None:
-            bar.update(
-                task, total=report.steps, completed=report.step, description=describe(report)
-            )
+            # bar, step and time left come first: a narrow terminal cuts off the rest
+            room = console.width - len(what) - _BAR - 2 * len(f"{report.steps}") - 5
+            shown = describe(report)[: max(0, room)]
+            bar.update(task, total=report.steps, completed=report.step, description=shown)
 
         yield show
 

@@ -1,16 +1,15 @@
 """`redraft add`: add examples to a model without retraining."""
 
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from redraft.cli import _options as options
 from redraft.cli._console import emit, working
-from redraft.cli._options import ModelArgument, PairsArgument, StoreOption, XColumns, YColumn
-from redraft.errors import PairsError
-
-if TYPE_CHECKING:
-    from redraft.types import Example
+from redraft.cli._options import (
+    ModelArgument,
+    PairsArgument,
+    SkipBad,
+    StoreOption,
+    XColumns,
+    YColumn,
+)
 
 
 def command(
@@ -18,6 +17,7 @@ def command(
     pairs: PairsArgument,
     x_columns: XColumns = "",
     y_column: YColumn = "y",
+    skip_bad: SkipBad = None,
     store: StoreOption = None,
 ) -> None:
     """Add examples to a model. They can be retrieved at once; nothing is retrained.
@@ -30,7 +30,6 @@ def command(
 
     Example: `redraft add model/ new_pairs.jsonl`
     """
-    from redraft.data.pairs import read_numbered
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model, locked
     from redraft.storage.disk import gather
@@ -39,18 +38,10 @@ def command(
         with working(f"reading {pairs.name}"):
             loaded = RetrieveAndEdit.load(model, store=store)
             examples = loaded.retriever.examples
-            fields = list(examples[0].x) if examples else None
-            rows = read_numbered(pairs, options.columns(x_columns, y_column))
-            added = gather((_with_fields(example, fields, pairs) for _, example in rows), model)
+            fields = list(examples[0].x) if examples else []
+            columns = options.columns(x_columns, y_column)
+            rows = options.read_examples(pairs, columns, skip_bad=skip_bad, fields=fields)
+            added = gather(rows, model)
         with working(f"adding {len(added):,} examples"):
             RetrieveAndEdit(loaded.retriever.add(added), loaded.editor).save(model)
         emit({"added": len(added), **describe_model(model, store=store)})
-
-
-def _with_fields(example: "Example", fields: list[str] | None, pairs: Path) -> "Example":
-    """Return the example with its fields in the order of the model's `fields`."""
-    if fields is None:
-        return example
-    if set(example.x) != set(fields):
-        raise PairsError(f"{pairs}: the fields of this model's input are: {', '.join(fields)}")
-    return replace(example, x={name: example.x[name] for name in fields})

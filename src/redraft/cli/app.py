@@ -106,13 +106,17 @@ def version(
 
 
 def main() -> None:
-    """Run the command and exit: 0 success, 1 findings, 2 error, 130 interrupted."""
+    """Run the command and exit: 0 success, 1 findings, 2 error, 130 interrupted, 141 no reader."""
     _streams.prepare()
     code: int | str | None = 0
     try:
         app(prog_name="redraft")
     except SystemExit as leave:
-        code = leave.code
+        # Rich, which prints --help, exits with 1 if the reader is gone
+        is_gone = isinstance(leave.__context__, BrokenPipeError)
+        code = EXIT_READER_GONE if is_gone else leave.code
+    except BrokenPipeError:  # from --help
+        code = EXIT_READER_GONE
     except Exception as error:
         described = _failures.describe(error, written=_streams.STDOUT)  # from --help
         if described is None:  # a bug: show the traceback

@@ -45,11 +45,16 @@ def command(
     outcomes = progress(scan_numbered(pairs, columns), f"checking {pairs.name}")
     show = emit if form is Format.JSON else _print
     for finding in check(outcomes, tally, against=leaks):
-        kind = {"kind": "bad row"} if isinstance(finding, BadRow) else {}
-        show({**kind, **dataclasses.asdict(finding)})
+        if isinstance(finding, BadRow):
+            show({"kind": "bad row", **finding.to_json()})
+        else:
+            show(dataclasses.asdict(finding))
     show({"kind": "summary", **tally.to_json()})
     if tally.bad:
-        print_note(f"error: {pairs}: {tally.bad:,} bad rows of {tally.rows:,}; fix or remove them")
+        print_note(
+            f"error: {pairs}: {tally.bad:,} bad rows of {tally.rows:,}; fix them, or leave "
+            "them out with --skip-bad FILE"
+        )
         raise typer.Exit(2)
     raise typer.Exit(1 if tally.findings else 0)
 

@@ -39,6 +39,8 @@ def command(
     """
     from redraft.completion.cursor_context import offset_of
     from redraft.completion.engine import CompletionEngine
+    from redraft.data.inputs import fields_of
+    from redraft.mining.python_functions import FIELDS
     from redraft.model import RetrieveAndEdit
 
     name, line, column = parse_place(place)
@@ -48,7 +50,14 @@ def command(
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from error
     with working("loading the model"):
-        engine = CompletionEngine(RetrieveAndEdit.load(model, store=store))
+        loaded = RetrieveAndEdit.load(model, store=store)
+    fields = fields_of(loaded.retriever.examples)
+    if fields != list(FIELDS):
+        raise ConfigError(
+            f"{model}: holds no Python functions (its inputs have {', '.join(fields)}); fit one "
+            "on the pairs of `redraft mine`, or ask this one with `redraft predict`"
+        )
+    engine = CompletionEngine(loaded)
     for rank, suggestion in enumerate(engine.complete(text, offset, k), start=1):
         if form is Format.JSON:
             emit({"rank": rank, **suggestion.to_json()})

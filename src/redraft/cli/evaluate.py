@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redraft.cli import _options as options
-from redraft.cli._console import Format, emit, print_note, progress, scores_table, stdout, working
+from redraft.cli._console import (
+    Format,
+    emit,
+    print_note,
+    print_scores,
+    progress,
+    shown_fact,
+    working,
+)
 from redraft.cli._options import FormatOption, ModelArgument, PairsArgument, StoreOption
 from redraft.errors import MissingExtraError
 
@@ -15,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from redraft.metrics.evaluation import Evaluation
+    from redraft.metrics.exact_match import Language
     from redraft.model import RetrieveAndEdit
     from redraft.retrieval.base import Retriever
     from redraft.types import Example
@@ -33,14 +42,20 @@ def command(
     ] = Path("evaluation"),
     x_columns: options.XColumns = "",
     y_column: options.YColumn = "y",
+    skip_bad: options.SkipBad = None,
+    equal: options.EqualOption = options.Equality.AUTO,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
-    """Score a model on pairs: metrics with 95 % intervals, per-example rows, an HTML report.
+    """Score a model on pairs: how many are right, similarity, rows, an HTML report.
 
-    Example: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`
+    `retrieval` in the scores is what the nearest stored output would reach without an edit. The
+    report needs redraft[report]; without it, rows and scores are written.
+
+    Examples: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`,
+    `redraft evaluate model/ test.jsonl --equal text`
     """
-    from redraft.data.pairs import read_pairs
+    from redraft.data.inputs import fields_of
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
     from redraft.storage.output_folder import claim, ensure_ours
@@ -49,22 +64,30 @@ def command(
     with working("loading the model"):
         loaded = RetrieveAndEdit.load(model, store=store)
         facts = describe_model(model, store=store)
-    evaluation = evaluate(loaded, read_pairs(pairs, options.columns(x_columns, y_column)))
+    columns, fields = options.columns(x_columns, y_column), fields_of(loaded.retriever.examples)
+    examples = options.read_examples(pairs, columns, skip_bad=skip_bad, fields=fields)
+    evaluation = evaluate(loaded, list(examples), language=equal.language)
     with working("writing the report"):
         claim(out, "evaluation")
         title = f"{model.name} on {pairs.name}"
         files = write_evaluation(evaluation, out, loaded.retriever, title=title, facts=facts)
     if form is Format.JSON:
-        emit(evaluation.scores.to_json())
+        emit(evaluation.to_json())
     else:
         system = f"{loaded.retriever.name} + {loaded.editor.name}"
-        stdout().print(scores_table(system, evaluation.scores, title=str(pairs)))
+        print_scores(system, evaluation.scores, title=str(pairs), retrieval=evaluation.retrieval)
     print_note(f"{files}: {out}/")
 
 
-def evaluate(model: "RetrieveAndEdit", examples: "Sequence[Example]") -> "Evaluation":
+def evaluate(
+    model: "RetrieveAndEdit",
+    examples: "Sequence[Example]",
+    *,
+    language: "Language | None" = None,
+) -> "Evaluation":
     """Predict the examples with progress on stderr, and return the scored evaluation."""
     from redraft.metrics.evaluation import Evaluation
+    from redraft.metrics.retrieval_quality import first_prototypes
 
     predictions = []
     batches = range(0, len(examples), _BATCH)
@@ -73,7 +96,15 @@ def evaluate(model: "RetrieveAndEdit", examples: "Sequence[Example]") -> "Evalua
     references = {example.y for example in examples}
     train_outputs = references.intersection(example.y for example in model.retriever.examples)
     with working("scoring"):
-        return Evaluation.of(examples, predictions, train_outputs=train_outputs)
+        prototypes = first_prototypes(model.retriever, examples)
+        nearest = [prototype.example.y if prototype else None for prototype in prototypes]
+        return Evaluation.of(
+            examples,
+            predictions,
+            train_outputs=train_outputs,
+            language=language,
+            nearest=nearest if any(prototypes) else None,
+        )
 
 
 def write_evaluation(
@@ -93,10 +124,13 @@ def write_evaluation(
 
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in evaluation.rows())
     (out / "rows.jsonl").write_text(rows, encoding="utf-8")
-    scores = json.dumps(evaluation.scores.to_json(), indent=2) + "\n"
+    scores = json.dumps(evaluation.to_json(), indent=2) + "\n"
     (out / "scores.json").write_text(scores, encoding="utf-8")
     path = out / "report.html"
-    shown = {name: str(value) for name, value in facts.items()}
+    shown = {
+        "size" if name == "bytes" else name: shown_fact(name, value)
+        for name, value in facts.items()
+    }
     try:
         write_report(evaluation, path, title=title, facts=shown, retriever=retriever)
     except MissingExtraError as error:

@@ -1,6 +1,7 @@
 """`redraft fit`: pairs to a model."""
 
 import os
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import emit
-from redraft.cli._options import PairsArgument, StoreOption, XColumns, YColumn, ranged
+from redraft.cli._options import PairsArgument, SkipBad, StoreOption, XColumns, YColumn, ranged
 from redraft.config.ranges import SEED
 from redraft.config.toml import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 
@@ -53,6 +54,7 @@ def command(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     x_columns: XColumns = "",
     y_column: YColumn = "y",
+    skip_bad: SkipBad = None,
     store: StoreOption = None,
 ) -> None:
     """Fit a model on pairs and save it to a folder.
@@ -84,17 +86,17 @@ def command(
     """
     from redraft.cli._progress import progress_reporter
     from redraft.config.toml import read_toml
-    from redraft.data.pairs import read_numbered
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import describe_model
     from redraft.postgres.store import check
     from redraft.storage.artifact_writer import ensure_writable
     from redraft.storage.disk import gather
     from redraft.storage.locking import exclusive
-    from redraft.training.fit import FitOptions
+    from redraft.training.fit import FitOptions, time_left
     from redraft.training.process_group import connected
     from redraft.training.run_folder import discard_run
 
+    started = time.monotonic()
     ensure_writable(out)
     if store is not None:
         check(store)  # before anything is trained
@@ -107,8 +109,8 @@ def command(
         if workers.is_main:  # nobody may add to a model that is about to be replaced
             stack.enter_context(exclusive(out))
         with speak.working(f"reading {pairs.name}"):
-            read = read_numbered(pairs, options.columns(x_columns, y_column))
-            examples = gather((example for _, example in read), run)
+            columns = options.columns(x_columns, y_column)
+            examples = gather(options.read_examples(pairs, columns, skip_bad=skip_bad), run)
 
         def save_first(first: "RetrieveAndEdit") -> None:
             first.save(out, store=store)
@@ -122,7 +124,7 @@ def command(
                 device=device,
                 folder=run,
                 on_step=on_step,
-                budget=limit,
+                budget=time_left(limit, time.monotonic() - started),
                 log=speak.print_note,
                 workers=workers,
                 train=train,

@@ -1,6 +1,6 @@
 """`redraft info`: describe a model."""
 
-from redraft.cli._console import Format, emit, stdout
+from redraft.cli._console import Format, emit, shown_fact, stdout
 from redraft.cli._options import FormatOption, ModelArgument, StoreOption
 
 
@@ -21,6 +21,5 @@ def command(
 
     table = Table(show_header=False)
     for name, value in facts.items():
-        shown = ", ".join(value) if isinstance(value, list) else str(value)
-        table.add_row(name, shown)
+        table.add_row("size" if name == "bytes" else name, shown_fact(name, value))
     stdout().print(table)

@@ -19,6 +19,7 @@ from redraft.errors import ConfigError, PairsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from redraft.editing.base import Editor
     from redraft.predictor import Prediction
     from redraft.types import Input
 
@@ -138,9 +139,10 @@ def command(
     if ray is not None:
         raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
     with working("loading the model"), _naming_options():
-        predictor = Predictor(RetrieveAndEdit.load(model, store=store), predict_options)
+        loaded = RetrieveAndEdit.load(model, store=store)
+        predictor = Predictor(loaded, predict_options)
     if precision is not None:
-        print_note(f"abstaining below a confidence of {predictor.threshold:.0%}")
+        _note_precision(loaded.editor, precision, predictor.threshold or 0.0)
     if file:
         inputs = [x for name in file for x in _read_inputs(Path(name), predictor.fields)]
     else:
@@ -164,6 +166,22 @@ def _refuse_contradictions(*pairs: dict[str, object]) -> None:
     for pair in pairs:
         if all(value is not None for value in pair.values()):
             raise ConfigError(f"{' and '.join(pair)} exclude each other; leave out one of them")
+
+
+def _note_precision(editor: "Editor", precision: float, threshold: float) -> None:
+    """Print the threshold of a precision, and a warning if it rests on few held-out pairs."""
+    from redraft.editing.base import CalibratedEditor
+    from redraft.metrics.calibration import answers_needed
+
+    print_note(f"abstaining below a confidence of {threshold:.0%}")
+    needed = answers_needed(precision)
+    if isinstance(editor, CalibratedEditor) and editor.confidence is not None:
+        count = sum(confidence >= threshold for confidence, _ in editor.confidence.held_out)
+        if count < needed:
+            print_note(
+                f"warning: a precision of {precision:.0%} rests on {count:,} held-out pairs, and "
+                f"{needed:,} would be needed to be sure of it; fit on more pairs"
+            )
 
 
 @contextmanager

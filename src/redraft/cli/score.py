@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from redraft.cli._console import Format, emit, scores_table, stdout
-from redraft.cli._options import FormatOption, argument, is_json_lines, read_values
+from redraft.cli._console import Format, emit, print_scores
+from redraft.cli._options import (
+    Equality,
+    EqualOption,
+    FormatOption,
+    argument,
+    is_json_lines,
+    read_values,
+)
 from redraft.data.pairs import is_pairs, read_pairs
 from redraft.data.rows import NEWLINE_MARK
 from redraft.errors import PairsError
@@ -33,11 +40,12 @@ def command(
             help="Training outputs or pairs: adds the exact match on references not among them."
         ),
     ] = None,
+    equal: EqualOption = Equality.AUTO,
     form: FormatOption = Format.JSON,
 ) -> None:
     """Score the outputs of any system against references, line by line.
 
-    Prints one JSON object: bleu_yin, bleu_paper, bleu_corpus, exact and more, in per cent, with
+    Prints one JSON object: right, exact, bleu_yin, bleu_paper and more, in per cent, with
     95 % intervals. An empty line or null counts as a missing output and scores 0. Rows with
     `ranks` (the 0-based rank of each reference token) also get the completion metrics.
 
@@ -47,10 +55,11 @@ def command(
 
     expected = [text or "" for text in _read_outputs(references)]
     train_outputs = {text or "" for text in _read_outputs(train)} if train else None
-    scores = score(expected, _read_outputs(predictions), train_outputs=train_outputs)
+    outputs = _read_outputs(predictions)
+    scores = score(expected, outputs, train_outputs=train_outputs, language=equal.language)
     completions = _completions(predictions)
     if form is Format.TABLE:
-        stdout().print(scores_table(predictions.name, scores, title=str(references)))
+        print_scores(predictions.name, scores, title=str(references))
     else:
         extra = completions.to_json() if completions else {}
         row = scores.to_json()

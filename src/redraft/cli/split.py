@@ -8,7 +8,7 @@ import typer
 
 from redraft.cli import _options as options
 from redraft.cli._console import emit, progress
-from redraft.cli._options import PairsArgument, XColumns, YColumn, ranged
+from redraft.cli._options import PairsArgument, SkipBad, XColumns, YColumn, ranged
 from redraft.config.ranges import SEED
 from redraft.errors import PairsError
 
@@ -30,13 +30,17 @@ def command(
     seed: Annotated[int, ranged(SEED, "Random seed.")] = 0,
     x_columns: XColumns = "",
     y_column: YColumn = "y",
+    skip_bad: SkipBad = None,
 ) -> None:
     """Split pairs at random, or by groups with `--by`.
 
+    Without `--by`, pairs whose inputs are equal or nearly so stay in one split: otherwise the test
+    would ask what was trained on.
+
     Example: `redraft split pairs.jsonl -o parts/ --by package`
     """
-    from redraft.data.pairs import read_numbered, write_pairs
-    from redraft.data.split import split
+    from redraft.data.pairs import write_pairs
+    from redraft.data.split import similar_inputs, split
     from redraft.storage.disk import gather
     from redraft.storage.output_folder import claim, ensure_ours
 
@@ -45,12 +49,11 @@ def command(
         if path.exists() and pairs.exists() and path.samefile(pairs):
             raise PairsError(f"{pairs}: the input would be overwritten; name another folder")
     ensure_ours(out, "split")
-    rows = progress(
-        read_numbered(pairs, options.columns(x_columns, y_column)), f"reading {pairs.name}"
-    )
+    rows = options.read_examples(pairs, options.columns(x_columns, y_column), skip_bad=skip_bad)
     claim(out, "split")
-    examples = gather((example for _, example in rows), out)
-    split_examples = split(examples, parts, seed=seed, by=by)
+    examples = gather(progress(rows, f"reading {pairs.name}"), out)
+    groups = None if by else similar_inputs(progress(examples, "comparing inputs"))
+    split_examples = split(examples, parts, seed=seed, by=by, groups=groups)
     for name, part in split_examples.items():
         path = out / f"{name}.jsonl"
         emit({"part": name, "file": str(path), "pairs": write_pairs(part, path)})

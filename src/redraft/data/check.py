@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 NEAR = 0.8
 """Examples with at least this Jaccard similarity of token trigrams are near-duplicates."""
 
-_PERMUTATIONS = 128
+PERMUTATIONS = 128
+"""Length of a MinHash signature."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class LeakFinder:
         from redraft.storage import disk
 
         self._exact: dict[str, dict[int, int]] = defaultdict(dict)
-        self._near = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
+        self._near = MinHashLSH(threshold=NEAR, num_perm=PERMUTATIONS)
         self._signatures: dict[int, Any] = {}
         self.count = 0
         for self.count, (line, example) in enumerate(examples, start=1):
@@ -142,14 +143,19 @@ class LeakFinder:
 
 
 def _signature(example: Example) -> Any:
+    return signature_of(f"{input_text(example.x)}\n{example.y}")
+
+
+def signature_of(text: str) -> Any:
+    """Return the MinHash signature of the token trigrams of a text."""
     from datasketch import MinHash
 
-    tokens = Tokenizer().tokenize(f"{input_text(example.x)}\n{example.y}")
+    tokens = Tokenizer().tokenize(text)
     trigrams = {
         "\0".join(tokens[i : i + 3]).encode(errors="surrogatepass")
         for i in range(max(1, len(tokens) - 2))
     }
-    signature = MinHash(num_perm=_PERMUTATIONS, seed=1)
+    signature = MinHash(num_perm=PERMUTATIONS, seed=1)
     signature.update_batch(sorted(trigrams))
     return signature
 

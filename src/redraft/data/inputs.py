@@ -1,7 +1,7 @@
 """Parse inputs, typed or from rows, into the fields of a model."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from redraft.errors import PairsError
 from redraft.types import TEXT_FIELD, Example, Input
@@ -22,10 +22,42 @@ def parse_input(text: str, fields: Sequence[str]) -> Input:
             value = None
     if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
         return complete_input(value, fields)
-    if fields != [TEXT_FIELD]:
+    return complete_input(text_input(text, fields), fields)
+
+
+def text_input(text: str, fields: Sequence[str]) -> Input:
+    """Return plain text as the input of a model with one field."""
+    if len(fields) != 1:
         sample = json.dumps(dict.fromkeys(fields, "…"), ensure_ascii=False)
         raise PairsError(f"this model's input has several fields; give them as JSON: '{sample}'")
-    return {TEXT_FIELD: text}
+    return {fields[0]: text}
+
+
+def as_inputs(inputs: Sequence[str | Input], examples: Sequence[Example]) -> list[Input]:
+    """Return the inputs for a model with these examples as named fields."""
+    if isinstance(inputs, str | Mapping):
+        raise PairsError("expected a list of inputs, got one input; put it into a list")
+    fields = fields_of(examples) if any(isinstance(x, str) for x in inputs) else []
+    named = [text_input(x, fields) if isinstance(x, str) else x for x in inputs]
+    for x in named:
+        if not isinstance(x, Mapping):
+            raise PairsError(f"an input is text or fields by name, got {type(x).__name__}")
+    return named
+
+
+def in_fields(x: Input, fields: Sequence[str]) -> Input:
+    """Return `x` with the `fields` of a model in their order; plain text is its only field."""
+    if list(x) == [TEXT_FIELD] and len(fields) == 1:
+        return {fields[0]: x[TEXT_FIELD]}
+    if set(x) != set(fields):
+        raise PairsError(f"expected an input with the fields {', '.join(fields)}")
+    return {name: x[name] for name in fields}
+
+
+def refuse_empty(inputs: Iterable[Input]) -> None:
+    """Raise `PairsError` if an input has no text in any field."""
+    if not all(any(text.strip() for text in x.values()) for x in inputs):
+        raise PairsError("the input is empty; give some text")
 
 
 def complete_input(x: Input, fields: Sequence[str]) -> Input:
@@ -34,6 +66,7 @@ def complete_input(x: Input, fields: Sequence[str]) -> Input:
     if unknown:
         names = ", ".join(fields)
         raise PairsError(f"this model's input has no field {unknown[0]!r}; its fields are: {names}")
+    refuse_empty([x])
     return {name: x.get(name, "") for name in fields}
 
 

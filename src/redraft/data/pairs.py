@@ -3,23 +3,18 @@
 Validates examples; the file formats are in `rows`. Knows no tokens.
 """
 
+import json
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from redraft.data import hearthstone
 from redraft.data.parquet_rows import read_parquet
-from redraft.data.rows import (
-    MAX_ROW_BYTES,
-    BadRow,
-    Columns,
-    Row,
-    Unreadable,
-    read_json_lines,
-    read_parallel,
-    read_table,
-)
+from redraft.data.rows import MAX_ROW_BYTES, BadRow, Row, Unreadable, read_json_lines, read_parallel
+from redraft.data.tables import Columns, read_table
 from redraft.errors import PairsError, listed
 from redraft.types import Example, as_input, meta_problem
 
@@ -28,7 +23,7 @@ Reader = Callable[[Path, Columns], Iterator[Row]]
 READERS: dict[str, Reader] = {
     ".jsonl": lambda path, _: read_json_lines(path),
     ".ndjson": lambda path, _: read_json_lines(path),
-    ".csv": lambda path, columns: read_table(path, columns, delimiter=","),
+    ".csv": lambda path, columns: read_table(path, columns),
     ".tsv": lambda path, columns: read_table(path, columns, delimiter="\t"),
     ".parquet": read_parquet,
     "_hs.in": lambda path, _: read_parallel(path, hearthstone.parse_card),
@@ -49,11 +44,13 @@ def _reader(path: Path) -> Reader:
     for ending, reader in READERS.items():
         if name.endswith(ending):
             return reader
+    if name.lower().endswith((".xlsx", ".xls", ".ods")):
+        raise PairsError(f"{path}: is a spreadsheet; save the sheet as CSV and name that file")
     endings = ", ".join(ending for ending in READERS if ending.startswith("."))
     raise PairsError(f"{path}: unknown file format; the name must end in {endings} (or .gz)")
 
 
-def _example_or_reason(value: Any, fields: tuple[str, ...] | None) -> Example | str:
+def example_or_reason(value: Any, fields: tuple[str, ...] | None) -> Example | str:
     """Return the example in a JSON-like `value`, or the reason why it is invalid.
 
     `fields` are the fields of x in the first valid row; all rows must have the same.
@@ -100,10 +97,11 @@ def scan_numbered(
     for line, value in rows:
         empty = False
         outcome = (
-            value.reason if isinstance(value, Unreadable) else _example_or_reason(value, fields)
+            value.reason if isinstance(value, Unreadable) else example_or_reason(value, fields)
         )
         if isinstance(outcome, str):
-            yield line, BadRow(str(path), line, outcome)
+            row = value.text if isinstance(value, Unreadable) else value
+            yield line, BadRow(str(path), line, outcome, row)
             continue
         fields = fields or tuple(outcome.x)
         yield line, outcome
@@ -115,10 +113,32 @@ def read_numbered(
     path: str | os.PathLike[str], columns: Columns | None = None
 ) -> Iterator[tuple[int, Example]]:
     """Yield the examples of the file with their lines; raise `PairsError` at the first bad row."""
+    columns = columns or Columns()
     for line, outcome in scan_numbered(path, columns):
         if isinstance(outcome, BadRow):
-            raise PairsError(f"{outcome} (`redraft check {path}` lists every bad row)")
+            command = f"redraft check {shlex.quote(str(path))}{columns.arguments}"
+            raise PairsError(f"{outcome} (`{command}` lists every bad row)")
         yield line, outcome
+
+
+@dataclass
+class BadRowFile:
+    """A file of JSON lines for bad rows that are skipped: line, reason and the row itself."""
+
+    path: Path
+    count: int = 0
+
+    def good_rows(self, outcomes: Iterable[tuple[int, Example | BadRow]]) -> Iterator[Example]:
+        """Yield the examples, and write the bad rows; without any, there is no file."""
+        self.path.unlink(missing_ok=True)  # of an earlier command
+        for _, outcome in outcomes:
+            if isinstance(outcome, Example):
+                yield outcome
+                continue
+            self.count += 1
+            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as stream:
+                row = {**outcome.to_json(), "row": outcome.row}
+                stream.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
 
 def read_pairs(path: str | os.PathLike[str], columns: Columns | None = None) -> list[Example]:

@@ -18,15 +18,8 @@ from redraft.data.parquet_pages import (
     read_footer,
     read_pages,
 )
-from redraft.data.rows import (
-    BAD_GZIP,
-    MAX_ROW_BYTES,
-    Columns,
-    Layout,
-    Row,
-    Unreadable,
-    open_bytes,
-)
+from redraft.data.rows import BAD_GZIP, MAX_ROW_BYTES, Row, Unreadable, open_bytes
+from redraft.data.tables import Columns, Layout
 from redraft.errors import MissingExtraError, PairsError
 
 MAX_NESTED_BYTES = 1 << 27
@@ -67,7 +60,7 @@ def read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
         import pyarrow.parquet  # noqa: F401 (before the file is opened: the error names the extra)
     with open_bytes(path) as stream:
         table = ParquetTable(stream, str(path), is_packed=path.suffix == ".gz")
-        layout = Layout.of(table.names, columns, path)
+        layout = Layout.of(table.names, columns, f"{path}:1")
         used = sorted({*layout.inputs.values(), layout.output, *layout.meta.values()})
         texts = {*layout.inputs.values(), layout.output}
         for number, cells in table.rows(used, texts=texts):

@@ -1,21 +1,22 @@
-"""Read raw rows of JSON lines, tables and parallel text files, in bounded memory.
+"""Read raw rows of JSON lines and parallel text files, in bounded memory.
 
-A row is a value or the reason why it is unreadable. Knows bytes, lines and columns; `pairs`
-validates examples.
+A row is a value or the reason why it is unreadable. Knows bytes and lines; `tables` knows columns,
+and `pairs` validates examples.
 """
 
-import csv
+import codecs
 import gzip
+import io
 import json
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-from redraft.errors import PairsError, listed, printable
+from redraft.errors import PairsError, printable
 
 MAX_ROW_BYTES = 1 << 20
 """Maximum size of a row. Longer rows are reported, and never held in memory."""
@@ -34,21 +35,18 @@ class BadRow:
     file: str
     line: int
     reason: str
+    row: Any = field(default=None, repr=False, compare=False)  # as far as it could be read
 
     def __post_init__(self) -> None:
         # reasons quote the file, which may contain terminal control sequences
         object.__setattr__(self, "reason", printable(self.reason))
 
+    def to_json(self) -> dict[str, Any]:
+        """Return file, line and reason as a JSON object, without the row."""
+        return {"file": self.file, "line": self.line, "reason": self.reason}
+
     def __str__(self) -> str:
         return printable(f"{self.file}:{self.line}: {self.reason}")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Input and output columns of a table; no inputs means `x`, or `x.*`."""
-
-    inputs: tuple[str, ...] = ()
-    output: str = "y"
 
 
 Row = tuple[int, Any]
@@ -63,6 +61,14 @@ class Unreadable:
     text: str = ""
 
 
+class Lines(Protocol):
+    """A stream that is read line by line."""
+
+    def readline(self, size: int, /) -> bytes:
+        """Return the next line, or its first `size` bytes; empty at the end."""
+        ...
+
+
 def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a file for reading bytes, decompressed if its name ends in .gz."""
     try:
@@ -75,8 +81,35 @@ def open_bytes(path: Path) -> IO[bytes] | gzip.GzipFile:
         raise PairsError(f"{path}: cannot be read ({error.strerror}); check the path") from error
 
 
+@dataclass(frozen=True)
+class _Utf16Lines:
+    """The lines of a UTF-16 stream, encoded as UTF-8."""
+
+    text: io.TextIOWrapper
+
+    def readline(self, size: int, /) -> bytes:
+        return self.text.readline(size).encode()
+
+
+@contextmanager
+def _as_utf8(stream: Any, name: str) -> Iterator[Lines]:
+    """Yield `stream`, transcoded if it begins with a byte-order mark of UTF-16, as from Excel."""
+    try:
+        mark = stream.peek(2)[:2]
+    except BAD_GZIP as error:
+        raise PairsError(f"{name}: damaged gzip file ({error}); make it again") from error
+    if mark not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        yield stream
+        return
+    text = io.TextIOWrapper(stream, "utf-16", newline="\n")
+    try:
+        yield _Utf16Lines(text)
+    finally:
+        text.detach()
+
+
 def lines_of(
-    stream: IO[bytes] | gzip.GzipFile, name: str, *, longest: int = MAX_ROW_BYTES
+    stream: Lines, name: str, *, longest: int = MAX_ROW_BYTES
 ) -> Iterator[tuple[int, bytes | Unreadable]]:
     """Yield the lines of an open file from its current position, without line ends.
 
@@ -94,6 +127,8 @@ def lines_of(
             yield number, Unreadable(f"longer than {longest:,} bytes; shorten or split it")
     except BAD_GZIP as error:
         raise PairsError(f"{name}: damaged gzip file ({error}); make it again") from error
+    except UnicodeError as error:
+        raise PairsError(f"{name}: damaged UTF-16 ({error}); save the file as UTF-8") from error
 
 
 def decode(line: bytes) -> str | Unreadable:
@@ -108,8 +143,8 @@ def decode(line: bytes) -> str | Unreadable:
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | Unreadable]]:
     """Yield the lines of a file as text, without a byte-order mark."""
-    with open_bytes(path) as stream:
-        for number, line in lines_of(stream, str(path)):
+    with open_bytes(path) as stream, _as_utf8(stream, str(path)) as lines:
+        for number, line in lines_of(lines, str(path)):
             text = line if isinstance(line, Unreadable) else decode(line)
             if number == 1 and isinstance(text, str):
                 text = text.removeprefix("\ufeff")
@@ -132,102 +167,15 @@ def parse_json(line: str) -> Any:
         if "\\ud" in line.lower():  # escaped lone surrogates cannot be encoded
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        return Unreadable(f"not JSON ({error.msg} at column {error.colno})")
+        return Unreadable(f"not JSON ({error.msg} at column {error.colno})", line)
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
-        return Unreadable(f"not Unicode (half a character, {half}); remove the escape")
+        return Unreadable(f"not Unicode (half a character, {half}); remove the escape", line)
     except RecursionError:
         return Unreadable("JSON nested too deeply")
     except ValueError as error:
         return Unreadable(f"not usable JSON ({error})")
     return value
-
-
-def _table_lines(path: Path, unreadable: dict[int, str]) -> Iterator[str]:
-    """Yield lines for the CSV parser; record the unreadable ones in `unreadable`."""
-    for number, line in read_text_lines(path):
-        if isinstance(line, Unreadable):
-            unreadable[number] = line.reason
-            line = line.text
-        yield line + "\n"
-
-
-def _table_cells(path: Path, *, delimiter: str) -> Iterator[tuple[int, list[str] | Unreadable]]:
-    """Yield the cells of each row with its first line."""
-    unreadable: dict[int, str] = {}
-    # limits the memory that an unclosed quote can use
-    csv.field_size_limit(MAX_ROW_BYTES)
-    reader = csv.reader(_table_lines(path, unreadable), delimiter=delimiter, strict=True)
-    while True:
-        first = reader.line_num + 1
-        cells: list[str] | Unreadable | None
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            cells = Unreadable(f"not a well-formed row ({error}); check its quotes")
-        if cells is None:
-            return
-        reasons = [unreadable.pop(n) for n in range(first, reader.line_num + 1) if n in unreadable]
-        yield first, Unreadable(reasons[0]) if reasons else cells
-
-
-def read_table(path: Path, columns: Columns, *, delimiter: str) -> Iterator[Row]:
-    """Yield the rows of a CSV or TSV file as JSON-like pairs; the first line is the header."""
-    rows = _table_cells(path, delimiter=delimiter)
-    line, header = next(rows, (1, None))
-    if header is None:
-        return
-    if isinstance(header, Unreadable):
-        raise PairsError(f"{path}:{line}: {header.reason}")
-    layout = Layout.of(header, columns, path)
-    for line, cells in rows:
-        if isinstance(cells, Unreadable):
-            yield line, cells
-        elif cells and len(cells) != len(header):
-            yield line, Unreadable(f"expected {len(header)} columns, got {len(cells)}")
-        elif cells:
-            yield line, layout.pair(dict(zip(header, cells, strict=True)))
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The columns of x, y and meta in a table."""
-
-    inputs: Mapping[str, str]
-    output: str
-    meta: Mapping[str, str]
-
-    @classmethod
-    def of(cls, header: list[str], columns: Columns, path: Path) -> "Layout":
-        """Return the layout of a table with this header; raise `PairsError` for missing columns."""
-        counts = Counter(header)
-        if columns.inputs:
-            inputs = {name: name for name in columns.inputs}
-        elif "x" in counts:
-            inputs = {"x": "x"}
-        else:
-            inputs = {name[2:]: name for name in header if name.startswith("x.")} or {"x": "x"}
-        for name in (*inputs.values(), columns.output):
-            if not counts[name]:
-                raise PairsError(
-                    f"{path}:1: no column {name!r}, found {listed(map(repr, header))}; "
-                    "rename it or name yours with --x-columns and --y-column"
-                )
-            if counts[name] > 1:
-                raise PairsError(f"{path}:1: two columns are named {name!r}; rename one")
-        meta = {name[5:]: name for name in header if name.startswith("meta.")}
-        return cls(inputs, columns.output, meta)
-
-    def pair(self, cells: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a table row in the form of a JSON-lines row."""
-        x = {field: cells[name] for field, name in self.inputs.items()}
-        # a column `x.name` is a field even if it is the only one
-        plain = len(x) == 1 and [*self.inputs] == [*self.inputs.values()]
-        return {
-            "x": next(iter(x.values())) if plain else x,
-            "y": cells[self.output],
-            "meta": {key: cells[name] for key, name in self.meta.items()},
-        }
 
 
 def read_parallel(path: Path, parse_input: Callable[[str], Any] = str) -> Iterator[Row]:

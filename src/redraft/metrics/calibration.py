@@ -48,6 +48,11 @@ class Share:
         return max(0.0, low), min(1.0, high)
 
 
+def answers_needed(precision: float) -> int:
+    """Return how many answers, all right, show with 95 % certainty that `precision` is reached."""
+    return math.ceil(math.log(0.05) / math.log(precision)) if 0 < precision < 1 else 1
+
+
 @dataclass(frozen=True)
 class Bin:
     """A bin of answers with similar confidences: their mean confidence and accuracy."""

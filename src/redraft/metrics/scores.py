@@ -26,14 +26,14 @@ from redraft.metrics.exact_match import (
 )
 
 LABELS = {
-    "bleu_yin": "BLEU\nyin",
-    "bleu_paper": "BLEU\npaper",
-    "bleu_corpus": "BLEU\ncorpus",
-    "exact": "exact",
-    "exact_unseen": "exact,\nunseen",
+    "exact": "right",
+    "exact_unseen": "right, output not in train",
+    "bleu_yin": "similarity, sentence BLEU",
+    "bleu_paper": "sentence BLEU, unsmoothed",
+    "bleu_corpus": "corpus BLEU",
     "parses": "parses",
 }
-"""Column labels of the metrics in tables, in order."""
+"""Labels of the metrics in tables, in order."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,17 @@ class Scores:
     per_example: Mapping[str, Sequence[float]]
     notes: Mapping[str, Any]
 
+    @property
+    def right(self) -> int | None:
+        """The number of exactly right outputs; None if they are not compared."""
+        return int(sum(self.per_example["exact"])) if "exact" in self.per_example else None
+
     def to_json(self) -> dict[str, Any]:
         """Return the metrics, their intervals and the notes as one JSON object."""
         metrics = {name: round(value, 4) for name, value in self.metrics.items()}
         interval = {n: [round(low, 4), round(high, 4)] for n, (low, high) in self.interval.items()}
-        return {"n": self.n, **metrics, "interval": interval, **self.notes}
+        right = {} if self.right is None else {"right": self.right}
+        return {"n": self.n, **right, **metrics, "interval": interval, **self.notes}
 
 
 def score(
@@ -62,7 +68,8 @@ def score(
 ) -> Scores:
     """Compute all metrics of full outputs; a missing output is None and scores 0.
 
-    With `train_outputs`, `exact_unseen` is the exact match on references not among them.
+    `language` decides which outputs are exactly right; by default it is detected. With
+    `train_outputs`, `exact_unseen` is the exact match on references not among them.
     """
     if len(references) != len(outputs):
         raise PairsError(

@@ -40,13 +40,14 @@ def _example(evaluation: Evaluation, row: int, *, is_open: bool) -> str:
     example, answer = evaluation.examples[row], evaluation.answers[row]
     prototype = answer.prototype if answer else None
     confidence = answer.confidence if answer else None
+    is_right = evaluation.scores.per_example["exact"][row] > 0
     tags = [f"row {row + 1}"]
     tags += [f"distance {short_distance(prototype.distance)}"] if prototype else []
     tags += [f"confidence&nbsp;{_percent(confidence)}"] if confidence is not None else []
     tags += ["nothing similar"] if answer and not answer.is_familiar else []
     tags += ["value from nowhere"] if answer and answer.invented else []
-    tags += ["exactly right"] if evaluation.scores.per_example["exact"][row] else []
-    return f"""<details class="example"{" open" if is_open else ""}>
+    tags += ["right"] if is_right else []
+    return f"""<details class="example{" right" if is_right else ""}"{" open" if is_open else ""}>
 <summary><span class="points">{primary_scores(evaluation)[row]:.1f}</span>
 <span class="gist">{escape(gist(example))}</span>
 <span class="tags">{", ".join(tags)}</span></summary>

@@ -192,11 +192,39 @@
     }
   };
 
+  // examples by verdict and by words; the text of each is read once, at the first search
+  const examples = [...document.querySelectorAll(".example")];
+  const search = document.getElementById("search");
+  const texts = new Map();
+  const textOf = (example) => {
+    if (!texts.has(example)) texts.set(example, example.textContent.toLowerCase());
+    return texts.get(example);
+  };
+  let shown = "all";
+  const filter = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const example of examples) {
+      const isRight = example.classList.contains("right");
+      const isWanted = shown === "all" || isRight === (shown === "right");
+      example.hidden = !isWanted || !words.every((word) => textOf(example).includes(word));
+    }
+    const count = examples.filter((example) => !example.hidden).length;
+    document.getElementById("found").textContent = count < examples.length ? `${count} of ${examples.length} shown` : "";
+  };
+  search.addEventListener("input", filter);
+  for (const button of document.querySelectorAll("[data-show]")) {
+    button.addEventListener("click", () => {
+      shown = button.dataset.show;
+      for (const other of document.querySelectorAll("[data-show]")) other.setAttribute("aria-pressed", String(other === button));
+      filter();
+    });
+  }
+
   let opened = [];
   const setPrinting = (printing) => {
     root.classList.toggle("printing", printing);
     if (printing) {
-      opened = [...document.querySelectorAll(".example:not([open])")];
+      opened = [...document.querySelectorAll(".example:not([open]):not([hidden])")];
     }
     for (const details of opened) details.open = printing;
     draw();

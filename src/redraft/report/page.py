@@ -1,4 +1,4 @@
-"""Write an evaluation as one self-contained HTML file: scores, plots, best and worst examples.
+"""Write an evaluation as one self-contained HTML file: scores, plots and every example.
 
 All user text passes through `html.escape` or script-safe JSON. Styles are in `page.css`, drawing in
 `page.js`, plot data in `plots`, the sections on confidence and on the retriever in `sections`. Does
@@ -17,17 +17,28 @@ from string import Template
 from typing import Any
 
 from redraft.errors import MissingExtraError
+from redraft.metrics.bootstrap import Interval
+from redraft.metrics.calibration import Share
 from redraft.metrics.evaluation import Evaluation
+from redraft.metrics.exact_match import Language
 from redraft.metrics.scores import Scores
 from redraft.report.examples import examples_markup
-from redraft.report.plots import PRIMARY, counted, distance_plot, primary_scores, score_plot
+from redraft.report.plots import distance_plot, primary_scores, score_plot
 from redraft.report.sections import optional_sections
 from redraft.retrieval.base import Retriever
 
-SHOWN = 5
-"""Number of best and of worst examples shown."""
+MAX_SHOWN = 2_000
+"""Maximum number of examples on the page."""
 
 _METRICS = {
+    "exact": (
+        "Exact match",
+        "Answers that equal the truth, by the rule of their language (--equal).",
+    ),
+    "exact_unseen": (
+        "Exact match, unseen outputs",
+        "Exact match on examples whose output does not occur verbatim in the training data.",
+    ),
     "bleu_yin": (
         "Sentence BLEU",
         "Mean sentence BLEU-4 of the answers, with NLTK's smoothing method 3. Line breaks do not "
@@ -43,19 +54,17 @@ _METRICS = {
         "sacreBLEU's corpus score: n-grams are counted over all answers, so long answers weigh "
         "more.",
     ),
-    "exact": (
-        "Exact match",
-        "Answers that equal the truth: the same syntax tree in Python, the same text otherwise.",
-    ),
-    "exact_unseen": (
-        "Exact match, unseen outputs",
-        "Exact match on examples whose output does not occur verbatim in the training data.",
-    ),
     "exact_paper": (
         "Exact match of tokens",
         "Answers with the same tokens as the truth; quotes and indentation do not matter.",
     ),
     "parses": ("Parses", "Answers that parse as Python."),
+}
+_EQUALITIES: dict[Language, str] = {
+    "text": "the same text",
+    "sql": "the same SQL up to case outside of quotes, white space and a final semicolon",
+    "python": "the same syntax tree",
+    "json": "the same JSON value",
 }
 _NOTES = {
     "language": "Language of the outputs",
@@ -107,16 +116,18 @@ def write_report(
 
 
 def _summary(evaluation: Evaluation) -> dict[str, str]:
-    scores = evaluation.scores
+    scores, alone = evaluation.scores, evaluation.retrieval
+    low, high = Share(scores.right or 0, scores.n).interval
     names = [name for name in _METRICS if name in scores.metrics]
     names += [name for name in scores.metrics if name not in _METRICS]
     return {
-        "primary": f"{scores.metrics[PRIMARY]:.1f}",
-        "primary_label": _METRICS[PRIMARY][0],
-        "primary_name": PRIMARY,
-        "primary_range": _range(scores, PRIMARY),
-        "primary_bar": _bar(scores, PRIMARY),
-        "examples_count": counted(scores.n, "example"),
+        "right": f"{scores.right:,} of {scores.n:,}",
+        "right_range": f"{100 * low:.0f} – {100 * high:.0f} %",
+        "right_bar": _bar(scores.metrics["exact"], (100 * low, 100 * high)),
+        "retrieval": ""
+        if alone is None
+        else (f"Retrieval alone, without an edit: {alone.right:,} of {scores.n:,}."),
+        "equality": _EQUALITIES[scores.notes["language"]],
         "metrics": "\n".join(_metric_row(scores, name) for name in names),
         "interval_note": (
             "A single example cannot be resampled, so the intervals here have no width."
@@ -131,11 +142,12 @@ def _summary(evaluation: Evaluation) -> dict[str, str]:
 def _metric_row(scores: Scores, name: str) -> str:
     label, explanation = _METRICS.get(name, (name, ""))
     n = scores.notes.get("n_unseen", scores.n) if name == "exact_unseen" else scores.n
+    bar = _bar(scores.metrics[name], scores.interval[name])
     return f"""<tr role="row">
 <th role="rowheader" scope="row"><span class="term"><span class="name">{escape(label)}</span>
 <code>{escape(name)}</code></span><span class="explanation">{escape(explanation)}</span></th>
 <td role="cell" class="number score">{scores.metrics[name]:.1f}</td>
-<td role="cell" class="range">{_range(scores, name)}{_bar(scores, name)}</td>
+<td role="cell" class="range">{_range(scores, name)}{bar}</td>
 <td role="cell" class="number n"><span class="n-label">n = </span>{n:,}</td>
 </tr>"""
 
@@ -145,9 +157,9 @@ def _range(scores: Scores, name: str) -> str:
     return f"{low:.1f} – {high:.1f}"
 
 
-def _bar(scores: Scores, name: str) -> str:
-    low, high = scores.interval[name]
-    position = f"--at:{scores.metrics[name]:.2f};--low:{low:.2f};--high:{high:.2f}"
+def _bar(value: float, interval: Interval) -> str:
+    low, high = interval
+    position = f"--at:{value:.2f};--low:{low:.2f};--high:{high:.2f}"
     return f'<span class="bar" style="{position}" aria-hidden="true"><i></i><b></b></span>'
 
 
@@ -171,26 +183,32 @@ def _terms(terms: Mapping[str, str], name: str) -> str:
     return f'<dl class="{name}">{"".join(rows)}</dl>' if terms else ""
 
 
-def best_and_worst(evaluation: Evaluation) -> tuple[list[int], list[int]]:
-    """Return the rows with the highest and with the lowest scores, without overlap."""
-    scores = primary_scores(evaluation).tolist()
-    best = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
-    shown = min(SHOWN, (len(scores) + 1) // 2)
+def shown_rows(evaluation: Evaluation) -> list[int]:
+    """Return the rows to show, the worst first; of too many an even sample."""
+    scores, exact = primary_scores(evaluation), evaluation.scores.per_example["exact"]
     # among equal scores, show answered examples first
-    worst = sorted(
-        best[shown:], key=lambda row: (scores[row], evaluation.answers[row] is None, row)
+    ordered = sorted(
+        range(len(scores)),
+        key=lambda row: (exact[row], scores[row], evaluation.answers[row] is None, row),
     )
-    return best[:shown], worst[:SHOWN]
+    return ordered[:: -(-len(ordered) // MAX_SHOWN)]
 
 
 def _examples(evaluation: Evaluation) -> dict[str, str]:
-    best, worst = best_and_worst(evaluation)
-    if not worst:
-        return {"examples_heading": "The example", "examples": examples_markup(evaluation, best)}
+    rows, exact = shown_rows(evaluation), evaluation.scores.per_example["exact"]
+    right = sum(exact[row] > 0 for row in rows)
+    counts = {"all": len(rows), "wrong": len(rows) - right, "right": right}
+    filters = "".join(
+        f'<button type="button" data-show="{name}" aria-pressed="{str(name == "all").lower()}">'
+        f"{name.capitalize()} <span>{count:,}</span></button>"
+        for name, count in counts.items()
+    )
+    total = len(evaluation.examples)
+    sample = f" A sample of {total:,}; rows.jsonl has all." if len(rows) < total else ""
     return {
-        "examples_heading": "Best and worst examples",
-        "examples": f"<h3>Highest scores</h3>\n{examples_markup(evaluation, best)}\n"
-        f"<h3>Lowest scores</h3>\n{examples_markup(evaluation, worst)}",
+        "examples_filters": filters,
+        "examples_sample": sample,
+        "examples": examples_markup(evaluation, rows),
     }
 
 

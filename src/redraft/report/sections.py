@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from redraft.metrics.calibration import Abstention, Bin, Calibration
+from redraft.metrics.calibration import Abstention, Bin, Calibration, answers_needed
 from redraft.metrics.evaluation import Evaluation
 from redraft.metrics.retrieval_quality import (
     ORACLE_POOL,
@@ -31,6 +31,9 @@ from redraft.types import Example, Prototype
 
 MAX_COMPARED = 150
 """Maximum number of examples for retrieval quality: the search for the oracle is slow."""
+
+STATED_PRECISION = 0.95
+"""The precision for which the number of evaluated answers must suffice."""
 
 THRESHOLDS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Thresholds of the table; rows equal to the one before are omitted."""
@@ -126,14 +129,15 @@ def _bin_text(answers: Bin) -> str:
 def _confidence_caption(calibration: Calibration) -> str:
     share, missing = calibration.share, calibration.examples - calibration.n
     sentences = [
-        f"Exactly right: {share.right:,} of {counted(share.n, 'answer')}, "
-        f"{100 * share.rate:.1f} %, at a mean confidence of "
-        f"{100 * calibration.confidences.mean():.1f} %.",
-        f"The expected calibration error over {counted(len(calibration.bins), 'bin')} of about "
-        f"equal count is {100 * calibration.expected_error:.1f} points; perfectly calibrated "
-        f"confidences would have {100 * calibration.chance_error:.1f} by chance.",
-        f"The Brier score is {calibration.brier:.3f} (lower is better); the best constant "
-        f"confidence would have {calibration.brier_of_rate:.3f}.",
+        f"{share.right:,} of {counted(share.n, 'answer')} are right, {100 * share.rate:.1f} %; "
+        f"the model expected {100 * calibration.confidences.mean():.1f} %.",
+        "Points on the dashed line are honest: of the answers with a confidence of 80 %, 80 % are "
+        "right. Points above it are better than the model claims, points below it worse.",
+        f"On average a point is {100 * calibration.expected_error:.1f} per cent away from the line "
+        f"(expected calibration error over {counted(len(calibration.bins), 'bin')}); chance alone "
+        f"would give {100 * calibration.chance_error:.1f}.",
+        f"Brier score {calibration.brier:.3f}, lower is better; always claiming "
+        f"{100 * share.rate:.0f} % would have {calibration.brier_of_rate:.3f}.",
     ]
     if missing:
         sentences.append(f"Left out: {counted(missing, 'example')} without a confidence.")
@@ -153,7 +157,7 @@ def _abstention_table(calibration: Calibration) -> str:
         unreached = ""
     return f"""<div>
 <table class="compare abstain">
-<caption>Abstaining below a threshold</caption>
+<caption>If only confident answers are given</caption>
 <thead><tr><th scope="col">Confidence<br>at least</th>
 <th scope="col" class="number">Examples<br>answered</th>
 <th scope="col" class="number">Exactly<br>right</th></tr></thead>
@@ -161,9 +165,22 @@ def _abstention_table(calibration: Calibration) -> str:
 {"".join(_abstention_row(row) for row in rows)}
 </tbody>
 </table>
+{_too_few(calibration)}
 <p class="reading">{unreached}Small print: the number of examples, and the Wilson 95&nbsp;%
 interval of the share of right answers.</p>
 </div>"""
+
+
+def _too_few(calibration: Calibration) -> str:
+    """Return a warning if there are too few answers to be sure of a high precision."""
+    needed = answers_needed(STATED_PRECISION)
+    if calibration.n >= needed:
+        return ""
+    return (
+        f'<p class="warnings">{counted(calibration.n, "answer")} cannot show a precision of '
+        f"{STATED_PRECISION:.0%}: at least {needed} are needed, all of them right. Evaluate on "
+        "more pairs before you rely on a threshold.</p>"
+    )
 
 
 def _abstention_row(row: Abstention) -> str:

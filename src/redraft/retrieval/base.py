@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.data.inputs import as_inputs
 from redraft.index.neighbours import Neighbours
 from redraft.storage.artifact import Artifact
 from redraft.storage.examples import Examples, allowed, examples_of, replaced
@@ -69,7 +70,7 @@ class Retriever(ABC):
 
     def retrieve(
         self,
-        inputs: Sequence[Input],
+        inputs: Sequence[str | Input],
         k: int = 1,
         *,
         exclude: Sequence[Example] | None = None,
@@ -87,6 +88,7 @@ class Retriever(ABC):
         has them. With `rng` the k prototypes are sampled without replacement from p_ret over the
         nearest examples.
         """
+        inputs = as_inputs(inputs, self.examples)
         if rng is not None:
             pool = max(k, SAMPLING_POOL)
             nearest = self.retrieve(

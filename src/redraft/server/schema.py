@@ -277,6 +277,7 @@ class ModelInfo(Message):
     meta: list[str]
     examples: int
     completes_python: bool = Field(description="True if the examples are Python functions.")
+    samples: list[dict[str, str]] = Field(description="Typical inputs, to start from.")
 
 
 class ModelCard(Message):

@@ -16,6 +16,7 @@ import numpy as np
 
 from redraft.completion.engine import CompletionEngine
 from redraft.completion.project import Project, index_project
+from redraft.data.inputs import in_fields, refuse_empty
 from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.mining.python_functions import FIELDS
 from redraft.model import RetrieveAndEdit
@@ -24,6 +25,7 @@ from redraft.predictor import PredictOptions, Predictor, confidence_threshold
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.retrieval.base import Retriever
 from redraft.server import schema, serialize
+from redraft.server.samples import typical_inputs
 from redraft.storage.examples import Examples, examples_of
 from redraft.storage.manifest import manifest_bytes
 from redraft.types import Completion, Example, Input, Prototype, as_input
@@ -56,6 +58,11 @@ class _State:
         return embedding_map(self.model.retriever, [])
 
     @cached_property
+    def samples(self) -> list[Input]:
+        """Return typical inputs."""
+        return typical_inputs(self.model.retriever.examples)
+
+    @cached_property
     def examples(self) -> Examples:
         """Return the examples of the retriever, wherever they are stored."""
         return examples_of(self.model.retriever.examples)
@@ -67,11 +74,11 @@ class _State:
     def ordered(self, x: str | Input, path: str) -> Input:
         """Return `x` with its fields in the model's order, since JSON objects are unordered."""
         x = as_input(x)
-        fields = self.fields or list(x)
-        if set(x) != set(fields):
-            expected = ", ".join(fields)
-            raise schema.FieldError(f"expected an input with the fields {expected}", field=path)
-        return {name: x[name] for name in fields}
+        try:
+            refuse_empty([x])
+            return in_fields(x, self.fields or list(x))
+        except PairsError as error:
+            raise schema.FieldError(str(error), field=path) from error
 
     def rows(self, identity: str) -> list[int]:
         """Return the rows with this id; duplicates share one."""
@@ -118,6 +125,7 @@ class ServedModel:
             meta=state.meta,
             examples=len(state.model.retriever.examples),
             completes_python=state.fields == list(FIELDS),
+            samples=[dict(x) for x in state.samples],
         )
 
     def check_inputs(self, inputs: Sequence[schema.InputValue]) -> None:

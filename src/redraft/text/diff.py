@@ -52,6 +52,12 @@ class Diff:
         marks = {"kept": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
         return "".join(marks[span.change].format(span.text) for span in self.spans)
 
+    def _repr_html_(self) -> str:
+        """Return the diff for a notebook."""
+        from redraft.text.html import diff_html
+
+        return diff_html(self)
+
     def to_json(self) -> list[dict[str, Any]]:
         """Return the spans as JSON objects."""
         return [{"change": span.change, "text": span.text} for span in self.spans]

@@ -107,6 +107,7 @@ def add_neural(
     Neither `retriever` nor the network has seen the dev examples; `is_known` says whether their
     values are in the editor's table. No more are asked than `seconds` allow.
     """
+    options.log(f"editor: answering {len(dev):,} held-out pairs with and without the network")
     combined = _combined(
         editor, neural, dev, retriever, is_known=is_known, deadline=time.monotonic() + seconds
     )

@@ -79,6 +79,8 @@ def fit_model(
         if trains and is_judgeable(chosen, parts.dev, options):
             if options.workers.is_main:
                 options.on_ready(RetrieveAndEdit(complete, chosen))
+            import redraft.training.fit_neural  # noqa: F401 (torch's import uses the budget, too)
+
             left = replace(
                 remaining, budget=time_left(remaining.budget, time.monotonic() - started)
             )

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from redraft.training.fit import (
     retriever_config,
     time_left,
 )
+from redraft.training.progress import announced
 from redraft.training.prototype_sampling import (
     Find,
     MixedPrototypes,
@@ -59,7 +60,6 @@ from redraft.training.retriever_task import (
     train_encoder,
 )
 from redraft.training.run_folder import run_folder
-from redraft.training.schedule import AdamConfig
 from redraft.types import Example
 
 SAMPLED_FROM = 3
@@ -105,7 +105,7 @@ def fit_encoder(
         return {"dev_bleu": mean_bleu(TaskRetriever.build(indexed, encoder), parts.dev)}
 
     config = retriever_config(len(parts.train), options)
-    options.log(f"retriever: {_described(config.training, config.network)}")
+    options = _announcing("retriever", parts, options)
     _log_sampling("retriever", parts.train, options, trained=len(parts.train))
     with run_folder(options.folder, "retriever") as folder:
         return train_encoder(
@@ -124,7 +124,12 @@ def fit_editor(parts: Split, retriever: Retriever, options: FitOptions) -> Neura
     editor = train_neural(parts, retriever, training)
     if not options.workers.is_main:
         return editor  # the rest does not change the trained weights
-    confidence = calibrate(RetrieveAndEdit(retriever, editor), _calibrated_on(parts, options))
+    held_out = _calibrated_on(parts, options)
+    if held_out:
+        options.log(
+            f"editor: answering {len(held_out):,} held-out pairs to calibrate its confidence"
+        )
+    confidence = calibrate(RetrieveAndEdit(retriever, editor), held_out)
     return editor.with_confidence(confidence) if confidence else editor
 
 
@@ -145,7 +150,7 @@ def train_neural(parts: Split, retriever: Retriever, options: FitOptions) -> Neu
         # Decoding whole outputs would say more, but take longer than the training in between.
         return {"dev_accuracy": 100 * first_choice_share(editor, parts.dev, dev_prototypes)}
 
-    options.log(f"editor: {_described(config.training, config.network)}")
+    options = _announcing("editor", parts, options)
     _log_sampling("editor", parts.train, options, trained=len(train))
     with run_folder(options.folder, "editor") as folder:
         editor = train_editor(
@@ -256,7 +261,7 @@ def _log_sampling(
         options.log(f"{name}: words are counted in {words:,} of {len(train):,} examples; {part}")
 
 
-def _described(training: AdamConfig, network: Any) -> str:
-    """Return the most important settings in one line."""
-    sizes = ", ".join(f"{name} {value}" for name, value in asdict(network).items())
-    return f"at most {training.steps:,} steps of {training.batch_size}; {sizes}"
+def _announcing(name: str, parts: Split, options: FitOptions) -> FitOptions:
+    """Return the options with a callback that first logs the pairs and the expected time."""
+    line = f"{name}: training on {len(parts.train):,} pairs, {len(parts.dev):,} held out"
+    return replace(options, on_step=announced(line, log=options.log, on_step=options.on_step))

@@ -1,12 +1,15 @@
 // An answer: its text by origin or as a diff, its confidence, and the other answers.
 
 import { copyButton } from "./example.js";
+import { correction } from "./correction.js";
 import { element, skeleton } from "./dom.js";
 import { lineOf, probabilityInWords } from "./suggestions.js";
 import { hideTooltip } from "./tooltip.js";
 import { showDiff, showDiffLegend } from "./diff.js";
 import { showKeys, showLegend, showTokens, tokensOf } from "./tokens.js";
 import { showWarnings, warningSign } from "./warnings.js";
+
+const SURE = 0.5;
 
 /** A confidence in words: "right about 83 times in 100". */
 export const confidenceInWords = (confidence) => {
@@ -69,8 +72,19 @@ const others = (answers, chosen, choose) => {
   );
 };
 
-const heading = (...more) =>
-  element("header", { class: "section-header" }, element("h2", { id: "answer-heading" }, "Answer"), ...more);
+const heading = (title, ...more) =>
+  element("header", { class: "section-header" }, element("h2", { id: "answer-heading" }, title), ...more);
+
+/** True if the model should rather not answer: it would be wrong more often than right. */
+export const isAbstained = ({ confidence, unfamiliar }) => unfamiliar || (confidence !== null && confidence < SURE);
+
+const abstention = (answer) => {
+  if (!isAbstained(answer)) return "";
+  const text =
+    "The model abstains: an answer like this would be wrong more often than right. " +
+    "If you know better, correct the guess and save it.";
+  return element("p", { class: "abstained" }, text);
+};
 
 /** Tokens are counted only where the editor traced them. */
 const legendOf = (isDiff, answer) => {
@@ -80,7 +94,7 @@ const legendOf = (isDiff, answer) => {
 
 /** Shows a placeholder while the answer is loading. */
 export const showLoading = (section) => {
-  section.replaceChildren(heading(), element("div", { class: "code" }, skeleton(3)));
+  section.replaceChildren(heading("Answer"), element("div", { class: "code" }, skeleton(3)));
 };
 
 /** Shows one of the answers; `state` has answers, chosen, mode, x and rank, `on` the callbacks. */
@@ -98,7 +112,8 @@ export const showAnswer = (section, state, on) => {
   hideTooltip(); // its token is about to be replaced
   const focused = section.contains(document.activeElement) ? keyOf(document.activeElement) : null;
   section.replaceChildren(
-    heading(modes, copyButton(() => answer.output)),
+    heading(isAbstained(answer) ? "No sure answer" : "Answer", modes, copyButton(() => answer.output)),
+    abstention(answer),
     showWarnings(answer),
     isDiff ? showDiff(answer.diff) : showTokens(tokens, state.x),
     legendOf(isDiff, answer),
@@ -109,6 +124,7 @@ export const showAnswer = (section, state, on) => {
       element("p", { class: "made-from" }, madeFrom(answer, state.rank)),
     ),
     others(state.answers, state.chosen, on.choose),
+    correction(answer, on.save),
   );
   if (focused) section.querySelector(focused)?.focus();
 };

@@ -78,6 +78,7 @@ export const createApi = (askToken) => {
     models: async () => (await send("v1/models")).models,
     predict: async (body, signal) => (await send("v1/predict", { body, signal })).results[0],
     retrieve: async (body, signal) => (await send("v1/retrieve", { body, signal })).results[0],
+    add: (body) => send("v1/examples", { body }),
     complete: async (body, signal) => (await send("v1/complete", { body, signal })).completions,
     map: (model, signal) => send(`${named(model)}/map`, { signal }),
     example: (model, id, signal) => send(`${named(model)}/examples/${encodeURIComponent(id)}`, { signal }),

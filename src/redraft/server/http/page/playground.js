@@ -2,7 +2,7 @@
 
 import { announce, element, isSending, notice, sendingKeys } from "./dom.js";
 import { clearProblems, controlOf, createFields, showProblem } from "./fields.js";
-import { confidenceInWords, showAnswer, showLoading } from "./answer.js";
+import { confidenceInWords, isAbstained, showAnswer, showLoading } from "./answer.js";
 import { isAborted, onlyLatest } from "./api.js";
 import { showLoadingPrototypes, showPrototypes } from "./prototypes.js";
 import { showKeys } from "./tokens.js";
@@ -10,7 +10,6 @@ import { summaryOf } from "./example.js";
 import { warningsOf } from "./warnings.js";
 
 const PROTOTYPES = 10;
-const STARTERS = 3;
 const EXPLANATION =
   "The model retrieves the example that is easiest to edit into the answer and edits it. Each token " +
   "is marked as copied from the example, copied from your input, mapped from it, or generated.";
@@ -24,7 +23,6 @@ export const createPlayground = (section, { api, connection }) => {
   const starters = section.querySelector(".starters");
   const fields = createFields(section.querySelector(".inputs"), "input");
   const latest = onlyLatest();
-  const latestStarters = onlyLatest();
   let model = null;
   let state = null;
 
@@ -44,13 +42,13 @@ export const createPlayground = (section, { api, connection }) => {
   const draw = () => {
     const id = state.answers[state.chosen].prototype?.id;
     const rank = state.prototypes.findIndex((each) => each.id === id) + 1;
-    const on = { mode: (mode) => change({ mode }), choose: (chosen) => change({ chosen }) };
+    const on = { mode: (mode) => change({ mode }), choose: (chosen) => change({ chosen }), save };
     showAnswer(answerPlace, { ...state, rank }, on);
   };
   const drawPrototypes = () => {
     const chosen = state.answers[state.chosen]?.prototype?.id;
     const pick = (prototype) => predict({ x: state.x, prototype });
-    showPrototypes(prototypesPlace, state.prototypes, chosen, pick);
+    showPrototypes(prototypesPlace, state, chosen, pick);
   };
   const change = (update) => {
     state = { ...state, ...update };
@@ -119,7 +117,8 @@ export const createPlayground = (section, { api, connection }) => {
       const { output, confidence } = answers[0];
       const warnings = warningsOf(answers[0]).map(([heading]) => `Warning: ${heading}.`);
       const words = confidence === null ? [] : [confidenceInWords(confidence)];
-      announce([`Answer: ${output}.`, ...warnings, ...words].join(" "));
+      const kind = isAbstained(answers[0]) ? "No sure answer; a guess" : "Answer";
+      announce([`${kind}: ${output}.`, ...warnings, ...words].join(" "));
     } catch (problem) {
       if (!isAborted(problem)) fail(problem, () => predict({ x, prototype }));
     }
@@ -143,20 +142,20 @@ export const createPlayground = (section, { api, connection }) => {
   const starter = (x) =>
     element("button", { type: "button", class: "starter", onclick: () => start(x) }, summaryOf(x));
 
-  /** Shows inputs to start from: those of the examples retrieved for an empty input. */
-  const showStarters = async () => {
+  /** Shows typical inputs to start from. */
+  const showStarters = () => {
     starters.replaceChildren();
-    try {
-      const blank = Object.fromEntries(model.fields.map((name) => [name, ""]));
-      const request = { model: model.name, inputs: [model.fields.length > 0 ? blank : ""], k: STARTERS };
-      const examples = await api.retrieve(request, latestStarters.begin());
-      if (examples.length === 0) return;
-      const title = element("h2", {}, "Or start from an example’s input");
-      starters.replaceChildren(title, element("ul", {}, examples.map(({ x }) => element("li", {}, starter(x)))));
-    } catch (problem) {
-      if (problem.kind === "stopped") connection.lost("starters", showStarters);
-      // other errors are ignored: starters are optional
-    }
+    if (model.samples.length === 0) return;
+    const title = element("h2", {}, "Or start from a typical input");
+    starters.replaceChildren(title, element("ul", {}, model.samples.map((x) => element("li", {}, starter(x)))));
+  };
+
+  /** Stores the corrected output as an example and predicts again: it is retrieved at once. */
+  const save = async (y) => {
+    const { x } = state;
+    await api.add({ model: model.name, examples: [{ x, y }] });
+    announce("Saved as an example");
+    await predict({ x });
   };
 
   form.addEventListener("submit", submit);

@@ -3,6 +3,7 @@
 import { element, skeleton } from "./dom.js";
 import { inputFields, notes, summaryOf } from "./example.js";
 
+const WHY = 6;
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };
 
 const heading = (count) =>
@@ -34,7 +35,20 @@ const pickButton = (prototype, isChosen, pick) =>
     isChosen ? "Edited into the answer" : "Edit this one",
   );
 
-const item = (prototype, at, isChosen, pick) =>
+const wordsOf = (x) => summaryOf(x).toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+
+/** Says why an example was retrieved: the words that both inputs have. */
+const why = (x, prototype) => {
+  const words = [...new Set(wordsOf(x))];
+  const others = new Set(wordsOf(prototype.x));
+  const shared = words.filter((word) => others.has(word));
+  if (wordsOf(x).join(" ") === wordsOf(prototype.x).join(" ")) return element("span", { class: "why" }, "the same input");
+  if (shared.length === 0) return element("span", { class: "why" }, "shares no word with your input");
+  const rest = shared.length > WHY ? ` and ${shared.length - WHY} more` : "";
+  return element("span", { class: "why" }, "shares ", element("b", {}, shared.slice(0, WHY).join(", ")), rest);
+};
+
+const item = (x, prototype, at, isChosen, pick) =>
   element(
     "li",
     { class: isChosen ? "prototype chosen" : "prototype" },
@@ -49,6 +63,7 @@ const item = (prototype, at, isChosen, pick) =>
       "div",
       { class: "foot" },
       element("span", { class: "distance" }, "distance ", element("b", {}, prototype.distance.toFixed(3))),
+      why(x, prototype),
       notes(prototype.meta),
       element("button", EXPAND, "Show all"),
       pickButton(prototype, isChosen, pick),
@@ -77,14 +92,14 @@ export const showLoadingPrototypes = (section) => {
   section.replaceChildren(heading(0), ...places);
 };
 
-/** Shows the prototypes; the one with the id `chosen` is marked. */
-export const showPrototypes = (section, prototypes, chosen, pick) => {
+/** Shows the prototypes of the input x; the one with the id `chosen` is marked. */
+export const showPrototypes = (section, { x, prototypes }, chosen, pick) => {
   if (prototypes.length === 0) {
     const none = element("p", { class: "empty" }, "This model retrieved no example for the input.");
     section.replaceChildren(heading(0), none);
     return;
   }
-  const items = prototypes.map((each, at) => item(each, at, each.id === chosen, pick));
+  const items = prototypes.map((each, at) => item(x, each, at, each.id === chosen, pick));
   const list = element("ol", { class: "prototype-list", onkeydown: moveBetween }, items);
   const had = document.activeElement.matches(".pick");
   section.replaceChildren(heading(prototypes.length), list);

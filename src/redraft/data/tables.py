@@ -1,0 +1,169 @@
+"""Read tables: CSV and TSV files, and which of their columns are x, y and meta.
+
+Other columns than those of x and y become meta. The bytes and lines are those of `rows`.
+"""
+
+import csv
+import logging
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from redraft.data.rows import MAX_ROW_BYTES, Row, Unreadable, read_text_lines
+from redraft.errors import PairsError, listed
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Input and output columns of a table; no inputs means `x`, or `x.*`."""
+
+    inputs: tuple[str, ...] = ()
+    output: str = "y"
+
+    @property
+    def arguments(self) -> str:
+        """The options that name these columns on a command line; each begins with a space."""
+        given = ["--x-columns", ",".join(self.inputs)] if self.inputs else []
+        given += ["--y-column", self.output] if self.output != "y" else []
+        return "".join(f" {shlex.quote(argument)}" for argument in given)
+
+
+def _table_lines(path: Path, unreadable: dict[int, str]) -> Iterator[str]:
+    """Yield lines for the CSV parser; record the unreadable ones in `unreadable`."""
+    for number, line in read_text_lines(path):
+        if isinstance(line, Unreadable):
+            unreadable[number] = line.reason
+            line = line.text
+        yield line + "\n"
+
+
+DELIMITERS = ",;\t|"
+"""Delimiters of a table; of those that cut the header into most columns, the first is used."""
+
+
+def _delimiter(header: str) -> str:
+    """Return the delimiter of a table, by its header: Excel writes `;` in many countries."""
+
+    def columns(delimiter: str) -> int:
+        try:
+            return len(next(csv.reader([header], delimiter=delimiter), ()))
+        except csv.Error:  # reported by the reader of the rows
+            return 0
+
+    return max(DELIMITERS, key=columns)
+
+
+def _table_cells(
+    path: Path, *, delimiter: str | None
+) -> Iterator[tuple[int, list[str] | Unreadable]]:
+    """Yield the cells of each row with its first line."""
+    unreadable: dict[int, str] = {}
+    # limits the memory that an unclosed quote can use
+    csv.field_size_limit(MAX_ROW_BYTES)
+    lines = _table_lines(path, unreadable)
+    header = list(islice(lines, 1))
+    delimiter = delimiter or _delimiter("".join(header))
+    reader = csv.reader(chain(header, lines), delimiter=delimiter, strict=True)
+    while True:
+        first = reader.line_num + 1
+        cells: list[str] | Unreadable | None
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            cells = Unreadable(f"not a well-formed row ({error}); check its quotes")
+        if cells is None:
+            return
+        reasons = [unreadable.pop(n) for n in range(first, reader.line_num + 1) if n in unreadable]
+        yield first, Unreadable(reasons[0]) if reasons else cells
+
+
+def read_table(path: Path, columns: Columns, *, delimiter: str | None = None) -> Iterator[Row]:
+    """Yield the rows of a CSV or TSV file as JSON-like pairs; the first line is the header.
+
+    Without a `delimiter` the header decides.
+    """
+    rows = _table_cells(path, delimiter=delimiter)
+    line, header = next(rows, (1, None))
+    if header is None:
+        return
+    if isinstance(header, Unreadable):
+        raise PairsError(f"{path}:{line}: {header.reason}")
+    layout = Layout.of(header, columns, f"{path}:1")
+    for line, cells in rows:
+        if isinstance(cells, Unreadable):
+            yield line, cells
+        elif cells and len(cells) != len(header):
+            yield (
+                line,
+                Unreadable(f"expected {len(header)} columns, got {len(cells)}", " | ".join(cells)),
+            )
+        elif cells:
+            yield line, layout.pair(dict(zip(header, cells, strict=True)))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of x, y and meta in a table; columns of neither x nor y are meta."""
+
+    inputs: Mapping[str, str]
+    output: str
+    meta: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        header: Sequence[str],
+        columns: Columns,
+        source: str,
+        *,
+        spell: Callable[[Columns], str] = attrgetter("arguments"),
+    ) -> "Layout":
+        """Return the layout of a table with this header; raise `PairsError` for missing columns.
+
+        `spell` writes columns as the user would, for the advice of the error.
+        """
+        counts = Counter(header)
+        if columns.inputs:
+            inputs = {name: name for name in columns.inputs}
+        elif "x" in counts:
+            inputs = {"x": "x"}
+        else:
+            inputs = {name[2:]: name for name in header if name.startswith("x.")} or {"x": "x"}
+        for name in (*inputs.values(), columns.output):
+            if not counts[name]:
+                raise PairsError(
+                    f"{source}: no column {name!r}, found {listed(map(repr, header))}; "
+                    f"rename it or name yours, such as with{spell(_first_two(header))}"
+                )
+            if counts[name] > 1:
+                raise PairsError(f"{source}: two columns are named {name!r}; rename one")
+        used = {*inputs.values(), columns.output}
+        # a column without a name, as spreadsheets add them at the end, has no key
+        others = [name for name in counts if name.strip() and name not in used]
+        for name in others:
+            if counts[name] > 1:
+                log.warning("%s: two columns are named %r; the last one is kept", source, name)
+        others += [name for name in used if name.startswith("meta.")]
+        meta = {name.removeprefix("meta."): name for name in others}
+        return cls(inputs, columns.output, meta)
+
+    def pair(self, cells: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a table row in the form of a JSON-lines row."""
+        x = {field: cells[name] for field, name in self.inputs.items()}
+        return {
+            "x": x["x"] if self.inputs == {"x": "x"} else x,
+            "y": cells[self.output],
+            "meta": {key: cells[name] for key, name in self.meta.items()},
+        }
+
+
+def _first_two(header: Sequence[str]) -> Columns:
+    first, second = (*header, "…", "…")[:2]
+    return Columns((first,), second)
