@@ -96,7 +96,7 @@ def write_evaluation(
     scores = json.dumps(evaluation.scores.to_json(), indent=2) + "\n"
     (out / "scores.json").write_text(scores, encoding="utf-8")
     path = out / "report.html"
-    shown = {name: str(value) for name, value in facts.items()}
+    shown = {name: str(value) for name, value in facts.items() if name != "selection"}
     try:
         write_report(evaluation, path, title=title, facts=shown, retriever=retriever)
     except MissingExtraError as error:

@@ -59,15 +59,27 @@ class Selection:
             return f"{self.chosen}: its edits are the most similar, surely more than BM25's"
         return f"{self.chosen}: no other retriever's edits are surely more similar"
 
+    @property
+    def text(self) -> str:
+        """The reason and the table, as lines for a terminal."""
+        lines = [self.reason]
+        if self.measured:
+            lines.append(f"  edits of the first prototype for {self.pairs} held-out pairs:")
+        for row in self.measured:
+            lines.append(
+                f"  {row.name:<10} similarity {row.similarity:5.1f}  right {row.exact:5.1f} %  "
+                f"gain {row.gain:+5.1f} ({row.low:+.1f} to {row.high:+.1f})"
+            )
+        return "\n".join(lines)
+
     def to_json(self) -> dict[str, Any]:
         """Return the selection as a JSON object."""
         measured = [asdict(row) for row in self.measured]
         return {"chosen": self.chosen, "pairs": self.pairs, "measured": measured}
 
     @classmethod
-    def load(cls, path: Path) -> "Selection":
-        """Load and validate a saved selection."""
-        saved = read_json(path)
+    def from_json(cls, saved: Any, path: Path) -> "Selection":
+        """Return the selection that `to_json` made `saved` of; errors name the `path`."""
         chosen = entry(path, saved, "chosen", str)
         if chosen not in CANDIDATES:
             raise damaged(path, "the chosen retriever is unknown")
@@ -132,6 +144,7 @@ class AutoRetriever(Retriever):
     @classmethod
     def load(cls, artifact: Artifact, examples: Sequence[Example]) -> Self:
         """Return a saved retriever over its examples."""
-        selection = Selection.load(artifact.path(SELECTION))
+        path = artifact.path(SELECTION)
+        selection = Selection.from_json(read_json(path), path)
         chosen = CANDIDATES[selection.chosen].load(artifact.part(CHOSEN), examples)
         return cls(chosen, selection)

@@ -61,11 +61,12 @@ class RerankedRetriever(Retriever):
     ) -> Neighbours:
         """Return the k nearest rows for each input."""
         found = self.base.search(inputs, max(k, POOL), allowed=allowed)
-        parts = [
-            self._reranked(x, rows, distances)
-            for x, rows, distances in zip(inputs, found.rows, found.distances, strict=True)
-        ]
-        ranked = Neighbours.join(parts) if parts else Neighbours.none(0)
+        ranked = Neighbours.join(
+            [
+                self._reranked(x, rows, distances)
+                for x, rows, distances in zip(inputs, found.rows, found.distances, strict=True)
+            ]
+        )
         return Neighbours(ranked.rows[:, :k], ranked.distances[:, :k])
 
     def _reranked(

@@ -71,7 +71,7 @@ def fit_auto(examples: Sequence[Example], options: FitOptions) -> AutoRetriever:
         selection = Selection(Bm25Retriever.name, 0, ())
     else:
         selection = _select(trained.asked, trained.scores)
-    options.log(_table(selection))
+    options.log(f"retriever: {selection.text}")
     if selection.chosen == RerankedRetriever.name and trained is not None:
         return AutoRetriever(trained.retriever, selection)
     if selection.chosen == BowRetriever.name:
@@ -187,16 +187,3 @@ def _select(asked: Sequence[_Asked], scores: Sequence[Similarities]) -> Selectio
     best = max(measured, key=lambda row: row.similarity)
     chosen = best.name if best.low > 0 else Bm25Retriever.name
     return Selection(chosen, len(asked), tuple(measured))
-
-
-def _table(selection: Selection) -> str:
-    """Return the selection as lines for a log."""
-    lines = [f"retriever: {selection.reason}"]
-    if selection.measured:
-        lines.append(f"  edits of the first prototype for {selection.pairs} held-out pairs:")
-    for row in selection.measured:
-        lines.append(
-            f"  {row.name:<10} similarity {row.similarity:5.1f}  right {row.exact:5.1f} %  "
-            f"gain {row.gain:+5.1f} ({row.low:+.1f} to {row.high:+.1f})"
-        )
-    return "\n".join(lines)
