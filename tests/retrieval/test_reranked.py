@@ -8,11 +8,13 @@ import pytest
 
 from redraft import Example, RetrieveAndEdit
 from redraft.errors import ConfigError, ModelError, PairsError
+from redraft.index.postings import Postings
 from redraft.retrieval.auto import AutoRetriever, Selection
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.reranked import POOL, RerankedRetriever
 from redraft.storage.artifact import open_artifact
 from redraft.storage.artifact_writer import write_artifact
+from redraft.storage.disk import spool_examples
 from redraft.training import fit_auto as fitting
 from redraft.training.fit import FitOptions
 from redraft.training.fit_auto import fit_auto, fit_reranked
@@ -187,3 +189,24 @@ def test_a_damaged_selection_is_refused(
 def test_an_unknown_retriever_is_answered_with_the_names() -> None:
     with pytest.raises(ConfigError, match="bow, bm25, reranked, auto, task, input, none"):
         RetrieveAndEdit.fit([Example({"text": "x"}, "y")], retriever="rerank")
+
+
+@pytest.mark.parametrize("kind", ["reranked", "auto"])
+def test_a_retriever_saved_without_examples_is_given_those_of_a_store(
+    kind: str, request: pytest.FixtureRequest, known: list[Example], tmp_path: Path
+) -> None:
+    retriever = request.getfixturevalue(kind)
+    with write_artifact(tmp_path / "bare") as staging:
+        retriever.with_examples([]).save(staging)
+    loaded = type(retriever).load(open_artifact(tmp_path / "bare"), [])
+    assert loaded.with_examples(known).retrieve([ASKED], 7) == retriever.retrieve([ASKED], 7)
+
+
+def test_examples_on_disk_are_re_ranked_alike(
+    reranked: RerankedRetriever, known: list[Example], tmp_path: Path
+) -> None:
+    on_disk = reranked.with_examples(spool_examples([known], tmp_path / "disk"))
+    assert isinstance(on_disk.base.scorer, Postings)
+    assert first(on_disk) == first(reranked)
+    grown = on_disk.add([Example(ASKED, "SELECT 1")])
+    assert first(grown) == "SELECT 1"
