@@ -120,7 +120,8 @@ def test_auto_takes_the_best_and_says_why(auto: AutoRetriever) -> None:
     assert best.gain == pytest.approx(best.similarity - bm25.similarity, abs=0.02)
     assert 0 < best.low <= best.gain <= best.high
     assert "reranked: its edits are the most similar" in selection.text
-    assert f"{selection.pairs} held-out pairs" in selection.text
+    assert f"edits of {selection.pairs} first prototypes" in selection.text
+    assert max(map(len, selection.text.splitlines())) <= 66  # fits into a table of 80 columns
 
 
 def test_auto_keeps_bm25_if_no_retriever_is_surely_ahead() -> None:

@@ -64,12 +64,14 @@ class Selection:
         """The reason and the table, as lines for a terminal."""
         lines = [self.reason]
         if self.measured:
-            lines.append(f"  edits of the first prototype for {self.pairs} held-out pairs:")
-        for row in self.measured:
             lines.append(
-                f"  {row.name:<10} similarity {row.similarity:5.1f}  right {row.exact:5.1f} %  "
-                f"gain {row.gain:+5.1f} ({row.low:+.1f} to {row.high:+.1f})"
+                f"  edits of {self.pairs} first prototypes, gains over BM25 with interval:"
             )
+        for row in self.measured:
+            line = f"  {row.name:<9} {row.similarity:5.1f} BLEU {row.exact:5.1f} % right"
+            if row.name != Bm25Retriever.name:
+                line += f" {row.gain:+6.1f} ({row.low:+.1f} to {row.high:+.1f})"
+            lines.append(line)
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
