@@ -53,7 +53,7 @@ from redraft import RetrieveAndEdit, read_pairs
 from redraft.metrics.evaluation import Evaluation
 
 pairs = read_pairs("pairs.jsonl")
-for retriever in ("bm25", "bow", "none"):
+for retriever in ("bm25", "bow", "auto", "reranked", "none"):
     model = RetrieveAndEdit.fit(pairs, retriever=retriever, editor="verbatim")
     model.save(retriever)
     model = RetrieveAndEdit.load(retriever)

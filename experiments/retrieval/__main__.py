@@ -8,9 +8,11 @@ from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from experiments.lib.cards import read_splits
 from experiments.lib.installed import installed_functions
 from experiments.lib.results import Row
 from experiments.lib.runner import Study, mining_progress, parser, run, seeds
+from experiments.public_pairs.sets import PairSet, read_sets, set_names
 from experiments.retrieval.comparison import (
     Comparison,
     kappa_rows,
@@ -19,7 +21,8 @@ from experiments.retrieval.comparison import (
     plain_rows,
 )
 from experiments.retrieval.corpora import cards, functions
-from redraft.cli._console import working
+from experiments.retrieval.edits import edit_rows
+from redraft.cli._console import print_note, working
 from redraft.cli._progress import watched
 from redraft.training.fit import FitOptions
 
@@ -28,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the command line asks for."""
     options = parser(Path(__file__).parent, __doc__)
     options.add_argument("--data", type=Path, help="folder of Hearthstone cards; else no cards")
-    options.add_argument("--split", default="dev", help="cards to answer: dev (default) or test")
+    options.add_argument("--pairs", type=Path, help="folder of pair sets; measures edits alone")
+    options.add_argument("--split", default="dev", help="split to answer: dev (default) or test")
     options.add_argument(
         "--functions",
         action=BooleanOptionalAction,
@@ -43,6 +47,9 @@ def _study(chosen: Namespace) -> Study:
 
 
 def _rows(chosen: Namespace) -> Iterator[Row]:
+    if chosen.pairs:
+        yield from edit_rows(_pair_sets(chosen), print_note)
+        return
     if chosen.data:
         comparison = cards(chosen.data, asked=chosen.split)
         yield from _compare(comparison, seeds(chosen), chosen.out)
@@ -50,6 +57,16 @@ def _rows(chosen: Namespace) -> Iterator[Row]:
     if chosen.functions:
         mined = installed_functions(mining_progress)
         yield from _compare(functions(mined), seeds(chosen), chosen.out)
+
+
+def _pair_sets(chosen: Namespace) -> list[PairSet]:
+    """Return the pair sets and, if their folder is given, the cards."""
+    names = set_names(chosen.pairs, chosen.split)
+    sets = list(read_sets(chosen.pairs, chosen.split, names))
+    if chosen.data:
+        train, asked = read_splits(chosen.data, "train", chosen.split)
+        sets.append(PairSet("hearthstone", chosen.split, train, asked))
+    return sets
 
 
 def _compare(comparison: Comparison, seeds: Sequence[int], out: Path) -> Iterator[Row]:

@@ -2,11 +2,30 @@
 
 from collections.abc import Mapping
 
+from experiments.lib.results import Row
 from experiments.lib.tables import Table
+from experiments.public_pairs.comparison import MEAN_OF_ALL
+from experiments.retrieval import edits
 from experiments.retrieval.comparison import METRICS
+
+
+def _is_edited(row: Row, *, of: str | None = None) -> bool:
+    return row.variant == edits.VARIANT and of in (None, row.system)
+
 
 TABLES: Mapping[str, Table] = {
     "retrieval": Table(METRICS, lambda row: row.is_plain),
-    "retrieval, kappa": Table(METRICS, lambda row: bool(row.variant)),
+    "retrieval, kappa": Table(METRICS, lambda row: row.variant.startswith("kappa")),
+    "retrieval, edited": Table(
+        edits.METRICS, lambda row: _is_edited(row) and row.setting == MEAN_OF_ALL
+    ),
+    "retrieval, edited, ahead": Table(
+        edits.METRICS, lambda row: _is_edited(row, of="auto") and row.is_difference
+    ),
+    "retrieval, edited, sets": Table(
+        edits.METRICS,
+        lambda row: _is_edited(row) and not row.is_difference and row.setting != MEAN_OF_ALL,
+    ),
 }
-"""By their names in the pages: every retriever, and the task retriever by its concentration."""
+"""By their names in the pages: every retriever, the task retriever by its concentration, and the
+edits of the first prototype."""

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.public_pairs.comparison import MEAN_OF_ALL
+from experiments.public_pairs.sets import PairSet
 from experiments.retrieval.comparison import Setting, by_hold_out, learned_rows, plain_rows
 from experiments.retrieval.corpora import cards, functions
+from experiments.retrieval.edits import edit_rows
 from redraft.errors import PairsError
 from redraft.training.fit import FitOptions
 from redraft.types import Example
@@ -65,3 +68,31 @@ def test_a_folder_without_the_split_names_those_it_has(tmp_path: Path) -> None:
     (tmp_path / "train_hs.in").touch()
     with pytest.raises(PairsError, match=r"has no test_hs\.in; splits that are there: train"):
         cards(tmp_path, asked="test")
+
+
+def test_edits_are_measured_on_every_set_and_compared_with_bm25() -> None:
+    cities = ("ghent", "lyon", "oslo", "turin", "porto", "graz", "bern", "cork", "riga", "vaduz")
+    kinds = {"who lives in {}": "people of '{}'", "who works in {}": "jobs of '{}'"}
+    pairs = [
+        Example({"text": x.format(city)}, y.format(city))
+        for city in cities
+        for x, y in kinds.items()
+    ]
+    pairs += [Example({"text": f"rivers of {city}"}, f"rivers '{city}'") for city in cities]
+    sets = [
+        PairSet(name, "dev", pairs[at:], [pair for pair in pairs[:at] if pair not in pairs[at:]])
+        for name, at in (("towns", 3), ("cities", 5))
+    ]
+    logged: list[str] = []
+    rows = list(edit_rows(sets, logged.append))
+    assert len(logged) == len(sets)
+    plain = {(row.setting, row.system): row for row in rows if not row.is_difference}
+    assert {setting for setting, _ in plain} == {"towns", "cities", MEAN_OF_ALL}
+    for row in rows:
+        if row.is_difference:
+            own = plain[row.setting, row.system].metrics
+            base = plain[row.setting, "bm25"].metrics
+            assert row.metrics == pytest.approx(
+                {name: own[name] - base[name] for name in own}, abs=0.02
+            )
+    assert not list(edit_rows([], logged.append))

@@ -13,6 +13,7 @@ from redraft.editing.base import Editor
 from redraft.errors import ModelError
 from redraft.model import RetrieveAndEdit
 from redraft.registry import find_saved_part, saved_name
+from redraft.retrieval.auto import AutoRetriever
 from redraft.retrieval.base import Retriever
 from redraft.storage.artifact import Artifact, open_artifact, read_artifact
 from redraft.storage.artifact_writer import write_artifact
@@ -200,12 +201,20 @@ def _describe(artifact: Artifact, store: str | None) -> dict[str, Any]:
     return {
         "model": str(artifact.folder),
         **{kind: settings[kind]["name"] for kind in ("retriever", "editor")},
+        **_selection(model.retriever),
         "examples": len(examples),
         "fields": list(examples[0].x) if examples else [],
         "meta": sorted({key for example in examples for key in example.meta}),
         "bytes": sum(path.stat().st_size for path in artifact.files.values()),
         "redraft": settings["model"]["redraft"],
     }
+
+
+def _selection(retriever: Retriever) -> dict[str, Any]:
+    """Return which retriever was chosen and what by, if one was."""
+    if not isinstance(retriever, AutoRetriever):
+        return {}
+    return {"selection": retriever.selection.to_json()}
 
 
 def read_settings(artifact: Artifact) -> dict[str, dict[str, Any]]:

@@ -20,6 +20,8 @@ from redraft.errors import ConfigError, RedraftError, listed, missing_neural
 RETRIEVERS = {
     "bow": "redraft.retrieval.bow:BowRetriever",
     "bm25": "redraft.retrieval.bm25:Bm25Retriever",
+    "reranked": "redraft.retrieval.reranked:RerankedRetriever",
+    "auto": "redraft.retrieval.auto:AutoRetriever",
     "task": "redraft.retrieval.dense:TaskRetriever",
     "input": "redraft.retrieval.dense:InputRetriever",
     "none": "redraft.retrieval.base:NoRetriever",

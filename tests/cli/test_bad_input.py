@@ -139,7 +139,9 @@ def test_a_wrong_name_of_a_part_lists_the_right_ones(
     tmp_path: Path, redraft: Run, pairs_file: Path
 ) -> None:
     arguments = ("fit", pairs_file, "-o", tmp_path / "model", "--retriever", "psychic")
-    assert_refused(redraft, "choose one of: bow, bm25, task, input, none", *arguments)
+    assert_refused(
+        redraft, "choose one of: bow, bm25, reranked, auto, task, input, none", *arguments
+    )
     assert not (tmp_path / "model").exists()
 
 

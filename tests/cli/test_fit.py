@@ -58,6 +58,19 @@ def test_the_default_editor_needs_no_network(pairs: Path) -> None:
     assert "steps" not in done.stderr
 
 
+def test_the_comparison_of_retrievers_is_printed_and_kept(pairs: Path) -> None:
+    done = fit(pairs, TINY, "--retriever", "auto", "--editor", "substitution")
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["retriever"] == "auto"
+    measured = facts["selection"]["measured"]
+    assert [row["name"] for row in measured] == ["bm25", "bow", "reranked"]
+    shown = CliRunner().invoke(app, ["info", str(pairs.parent / "model"), "--format", "table"])
+    for printed in (done.stderr, shown.stdout):
+        for row in measured:
+            assert f"{row['name']:<9} {row['similarity']:5.1f} BLEU" in printed
+
+
 def test_both_parts_are_trained_and_announced(pairs: Path) -> None:
     done = fit(pairs, TINY, "--retriever", "task", "--editor", "neural")
     assert done.exit_code == 0, done.stderr

@@ -26,12 +26,13 @@ def told(redraft: Run, *arguments: object) -> dict[str, Any]:
     return row
 
 
+@pytest.mark.parametrize("retriever", ["bm25", "auto", "reranked"])
 def test_fit_add_remove_and_predict_on_a_store(
-    pairs_file: Path, tmp_path: Path, store: str, redraft: Run
+    retriever: str, pairs_file: Path, tmp_path: Path, store: str, redraft: Run
 ) -> None:
     model, new = tmp_path / "model", sentence("min", 3, "hands")
     write_pairs([new], tmp_path / "new.jsonl")
-    parts = ("--retriever", "bm25", "--editor", "verbatim")
+    parts = ("--retriever", retriever, "--editor", "verbatim")
     fitted = told(redraft, "fit", pairs_file, "-o", model, *parts, "--store", store)
     assert (fitted["examples"], fitted["fields"]) == (60, ["text"])
     added = told(redraft, "add", model, tmp_path / "new.jsonl", "--store", store)

@@ -41,6 +41,27 @@ def test_the_gradient_of_the_penalised_likelihood_is_zero(words: list[list[str]]
         assert errors @ has_word + PENALTY * weight == pytest.approx(0, abs=2e-2)
 
 
+def test_lists_rank_the_most_similar_first_whatever_their_level() -> None:
+    columns = (*SIMILARITIES, "bm25")
+    asked, similarities = [], []
+    for seed in range(20):
+        plain = differences([["-nonstop"], ["-please"], []], seed)
+        wider = np.column_stack([plain.similarities, np.zeros(3)])
+        asked.append(Differences(plain.words, wider))
+        level = 0.5 * (seed % 2)  # some questions are hard for every prototype
+        similarities.append(level + np.array([0.0, 0.4, 0.5]))
+    fitted = Reranker.fit_lists(asked, similarities, names=columns)
+    assert all(fitted.score(one).argmin() == 0 for one in asked)
+    assert fitted.words["-nonstop"] < -1 < fitted.words["-please"]
+
+
+def test_a_file_over_other_similarities_is_refused(tmp_path: Path) -> None:
+    asked = differences([["-nonstop"], []])
+    Reranker.fit([asked] * 2, [np.array([False, True])] * 2).save(tmp_path / "reranker.json")
+    with pytest.raises(ModelError, match=r"reranker\.json: damaged"):
+        Reranker.load(tmp_path / "reranker.json", names=(*SIMILARITIES, "bm25"))
+
+
 def test_a_saved_reranker_scores_alike(tmp_path: Path) -> None:
     asked = differences([["-nonstop"], ["-please", "+cheap"], []])
     fitted = Reranker.fit([asked] * 3, [np.array([False, True, True])] * 3)

@@ -25,21 +25,24 @@ from redraft.index.vector_file import VectorFile
 from redraft.models.autoencoder import FieldsEncoder
 from redraft.models.config import AutoencoderConfig, EditNetworkConfig
 from redraft.models.ngram_cache import NgramCache
+from redraft.retrieval.auto import AutoRetriever, Selection
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
+from redraft.retrieval.reranked import RerankedRetriever
 from redraft.storage.disk import spool_examples
 from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
+from redraft.training.fit_auto import fit_reranked
 from tests.greetings import NAMES, greeting
 
 INPUT = {"text": "greet Noether"}
 
 CHOOSING = ("choosing", "combined", "sketches")
 KINDS = (
-    *("bm25", "lexical", "task", "neural", "lstm"),
+    *("bm25", "lexical", "auto", "task", "neural", "lstm"),
     *("cells", "graph", "compressed", "postings"),
     *CHOOSING,
 )
@@ -48,7 +51,7 @@ KINDS = (
 def save(kind: str, folder: Path) -> None:
     """Write the model of this kind into a new folder."""
     torch.manual_seed(0)
-    examples = [greeting(name) for name in NAMES[: 30 if kind in CHOOSING else 12]]
+    examples = [greeting(name) for name in NAMES[: 30 if kind in (*CHOOSING, "auto") else 12]]
     with tempfile.TemporaryDirectory() as scratch:
         RetrieveAndEdit(_retriever(kind, examples, Path(scratch)), _editor(kind, examples)).save(
             folder
@@ -56,6 +59,9 @@ def save(kind: str, folder: Path) -> None:
 
 
 def _retriever(kind: str, examples: list[Example], scratch: Path) -> Retriever:
+    if kind == "auto":
+        selection = Selection(RerankedRetriever.name, 30, ())
+        return AutoRetriever(fit_reranked(examples), selection)
     if kind == "lexical":
         return BowRetriever.build(examples)
     if kind in ("compressed", "postings"):

@@ -12,12 +12,15 @@ from redraft.report.embedding_map import (
     MAX_EVALUATED,
     MAX_GROUPS,
     OTHER,
+    _inverse_frequencies,
+    _weighted,
     embedding_map,
     group_key,
     groups_by,
     principal_axes,
     sampled,
 )
+from redraft.retrieval.auto import AutoRetriever, Selection
 from redraft.retrieval.base import NoRetriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
@@ -74,9 +77,11 @@ def test_vectors_that_do_not_differ_in_two_directions_have_no_map() -> None:
         assert principal_axes(sparse.csr_array(vectors)) is None
 
 
-def test_every_retriever_with_vectors_has_a_map(examples: list[Example]) -> None:
-    learned, evaluated = task_retriever(examples), examples[:7]
-    for retriever in (learned, BowRetriever.build(examples)):
+def test_every_retriever_has_a_map(examples: list[Example]) -> None:
+    evaluated = examples[:7]
+    bm25 = Bm25Retriever.build(examples)
+    retrievers = [task_retriever(examples), BowRetriever.build(examples), bm25]
+    for retriever in (*retrievers, AutoRetriever(bm25, Selection("bm25", 0, ()))):
         found = embedding_map(retriever, evaluated)
         assert found is not None
         assert found.points.shape == (60, 2)
@@ -89,8 +94,20 @@ def test_every_retriever_with_vectors_has_a_map(examples: list[Example]) -> None
         assert found.agreement.by_chance == pytest.approx(19 / 59)
 
 
-def test_a_retriever_without_vectors_has_no_map(examples: list[Example]) -> None:
-    assert embedding_map(Bm25Retriever.build(examples), examples) is None
+def test_rare_words_weigh_more_where_nothing_is_learned() -> None:
+    words = [("the", "cards"), ("the", "decks"), ("the", "cards")]
+    vectors = _weighted(
+        unit := BowRetriever.build(
+            [Example({"text": " ".join(pair)}, "y") for pair in words]
+        ).vectors,
+        _inverse_frequencies(unit),
+    ).toarray()
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    by_frequency = vectors[1][np.argsort(-vectors.astype(bool).sum(axis=0))]
+    assert by_frequency[0] < vectors[1].max()
+
+
+def test_an_empty_or_single_example_has_no_map(examples: list[Example]) -> None:
     assert embedding_map(NoRetriever(examples), examples) is None
     assert embedding_map(BowRetriever.build(examples[:1]), examples) is None
 

@@ -12,8 +12,8 @@ from redraft.metrics.evaluation import Evaluation
 from redraft.model import RetrieveAndEdit
 from redraft.report import sections
 from redraft.report.plots import distance_histogram
+from redraft.retrieval.auto import AutoRetriever
 from redraft.retrieval.base import NoRetriever, Retriever
-from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.types import Example
 from tests.reports import (
@@ -63,16 +63,18 @@ def test_without_a_retriever_there_is_neither_map_nor_retrieval_quality(tmp_path
     assert json.loads(page.scripts[0]).keys() == {"histogram", "scatter", "distances"}
 
 
-def test_a_retriever_without_vectors_has_a_report_without_a_map(
+def test_the_report_of_any_retriever_has_a_map_and_says_how_it_was_chosen(
     tmp_path: Path, examples: list[Example]
 ) -> None:
-    model = RetrieveAndEdit.fit(examples[10:], retriever="bm25", editor="verbatim")
-    assert isinstance(model.retriever, Bm25Retriever)
+    model = RetrieveAndEdit.fit(examples[10:], retriever="auto", editor="verbatim")
+    assert isinstance(model.retriever, AutoRetriever)
     predictions = model.predict([example.x for example in examples[:10]])
     evaluation = Evaluation.of(examples[:10], predictions)
     page = written(evaluation, tmp_path, retriever=model.retriever)
-    assert "map" not in sections_of(page)
-    assert {"distances", "retrieval-quality"} <= sections_of(page)
+    assert {"map", "distances", "retrieval-quality"} <= sections_of(page)
+    assert "the retriever was chosen" in page.text
+    assert model.retriever.selection.reason in page.text
+    assert all(row.name in page.text for row in model.retriever.selection.measured)
 
 
 def test_a_retriever_that_finds_nothing_has_a_report(

@@ -130,6 +130,7 @@ def write_evaluation(
     shown = {
         "size" if name == "bytes" else name: shown_fact(name, value)
         for name, value in facts.items()
+        if name != "selection"
     }
     try:
         write_report(evaluation, path, title=title, facts=shown, retriever=retriever)

@@ -21,8 +21,9 @@ def command(
     retriever: Annotated[
         str,
         typer.Option(
-            help="bm25, bow or none; task or input, which are learned; the name of an installed "
-            "one, or package.module:Class."
+            help="bm25, bow or none; reranked: BM25's nearest, the easiest to edit first, learned "
+            "from edits of held-out pairs; auto: the one of them whose edits are best; task or "
+            "input, which train a network; the name of an installed one, or package.module:Class."
         ),
     ] = DEFAULT_RETRIEVER,
     editor: Annotated[
@@ -82,7 +83,7 @@ def command(
 
     Examples: `redraft fit pairs.jsonl -o model/ --no-train`,
     `redraft fit pairs.jsonl -o model/ --budget 10m`,
-    `redraft fit pairs.jsonl -o model/ --retriever bow --editor verbatim`
+    `redraft fit pairs.jsonl -o model/ --retriever auto --editor substitution`
     """
     from redraft.cli._progress import progress_reporter
     from redraft.config.toml import read_toml

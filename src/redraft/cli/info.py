@@ -12,6 +12,7 @@ def command(
     Example: `redraft info model/ --format table`
     """
     from redraft.persistence import describe_model
+    from redraft.retrieval.auto import Selection
 
     facts = describe_model(model, store=store)
     if form is Format.JSON:
@@ -20,6 +21,8 @@ def command(
     from rich.table import Table
 
     table = Table(show_header=False)
+    if "selection" in facts:
+        facts["selection"] = Selection.from_json(facts["selection"], model).text
     for name, value in facts.items():
         table.add_row("size" if name == "bytes" else name, shown_fact(name, value))
     stdout().print(table)

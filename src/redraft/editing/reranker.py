@@ -1,15 +1,15 @@
-"""The re-ranker: the log-odds that the edit of a prototype answers an input.
+"""The re-ranker: how likely the edit of a prototype answers an input.
 
-A logistic regression over the words in which x and x' differ: words that only x has, words that
-only x' has, and pairs of both, beside the similarities of their templates. Its labels are the
-success of the edit on held-out training pairs (EPR, Rubin et al. 2022), so that it learns which
-words change the output ("nonstop") and which do not ("please"), and which replace each other
-("biggest", "largest"). Knows words and numbers, no prototypes.
+A linear model over the words in which x and x' differ: words that only x has, words that only x'
+has, and pairs of both, beside the similarities of their templates. Its labels are the success of
+the edit on held-out training pairs (EPR, Rubin et al. 2022), so that it learns which words change
+the output ("nonstop") and which do not ("please"), and which replace each other ("biggest",
+"largest"). Knows words and numbers, no prototypes.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,10 +33,16 @@ MIN_COUNT = 2
 
 MAX_ITERATIONS = 200
 
+SHARPNESS = 12.0
+"""The list-wise target is a softmax over the similarities of the edits times this factor."""
+
 SIMILARITIES = ("cosine", "predicted", "missing", "extra", "only_x", "only_prototype")
 """Numbers of a comparison beside its words; the last two are the numbers of differing words."""
 
 Vector = NDArray[np.float64]
+
+Loss = Callable[[Vector], tuple[float, Vector]]
+"""The loss of the scores of all prototypes, and its gradient."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +80,37 @@ class Reranker:
     mean: Vector
     scale: Vector
     weight: Vector  # (S + 1,)
+    names: tuple[str, ...] = SIMILARITIES
 
     @classmethod
     def fit(
         cls, differences: Sequence[Differences], is_right: Sequence[NDArray[np.bool_]]
     ) -> "Reranker":
-        """Fit on the prototypes of held-out inputs and on whether their edits were right."""
+        """Fit by logistic regression on whether the edits of held-out inputs were right.
+
+        Its scores are log-odds.
+        """
+        return cls._fit(differences, SIMILARITIES, _logistic(np.concatenate(is_right)))
+
+    @classmethod
+    def fit_lists(
+        cls,
+        differences: Sequence[Differences],
+        similarities: Sequence[Vector],
+        *,
+        names: tuple[str, ...],
+    ) -> "Reranker":
+        """Fit list by list to rank first the prototypes whose edits are most similar to the truth.
+
+        `names` are those of the columns of the differences. Only scores of one list compare.
+        """
+        return cls._fit(differences, names, _listwise(similarities))
+
+    @classmethod
+    def _fit(
+        cls, differences: Sequence[Differences], names: tuple[str, ...], loss: Loss
+    ) -> "Reranker":
+        """Minimise the loss of the scores and the penalty on the weights."""
         from scipy.optimize import minimize  # slow to import, and not needed to predict
         from scipy.sparse import csr_array
 
@@ -101,18 +132,16 @@ class Reranker:
         penalty = np.append(
             np.full(len(columns), PENALTY), np.full(standard.shape[1], SIMILARITY_PENALTY)
         )
-        right = np.concatenate(is_right).astype(np.float64)
 
-        def loss(weights: Vector) -> tuple[float, Vector]:
-            logits = words @ weights[: len(columns)] + standard @ weights[len(columns) :]
-            error = 1 / (1 + np.exp(-logits)) - right
-            value = np.logaddexp(0, logits).sum() - right @ logits
-            value += penalty @ (weights * weights) / 2
-            gradient = np.append(words.T @ error, standard.T @ error)
-            return float(value), gradient + penalty * weights
+        def penalised(weights: Vector) -> tuple[float, Vector]:
+            scores = words @ weights[: len(columns)] + standard @ weights[len(columns) :]
+            value, slope = loss(scores)
+            value += float(penalty @ (weights * weights)) / 2
+            gradient = np.append(words.T @ slope, standard.T @ slope)
+            return value, gradient + penalty * weights
 
         solved = minimize(
-            loss,
+            penalised,
             np.zeros(len(penalty)),
             jac=True,
             method="L-BFGS-B",
@@ -124,10 +153,11 @@ class Reranker:
             mean,
             scale,
             best[len(kept) :],
+            names,
         )
 
     def score(self, differences: Differences) -> Vector:
-        """Return the log-odds (N,) that the edit of each prototype is right."""
+        """Return the scores (N,) of the prototypes: the higher, the better its edit."""
         weights = self.words
         words = [sum(weights.get(word, 0.0) for word in row) for row in differences.words]
         standard = (differences.similarities - self.mean) / self.scale
@@ -140,7 +170,7 @@ class Reranker:
             "similarities": {
                 name: {"mean": mean, "scale": scale, "weight": weight}
                 for name, mean, scale, weight in zip(
-                    SIMILARITIES,
+                    self.names,
                     self.mean.tolist(),
                     self.scale.tolist(),
                     self.weight[:-1].tolist(),
@@ -154,19 +184,50 @@ class Reranker:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
     @classmethod
-    def load(cls, path: Path) -> "Reranker":
-        """Load and validate the file that `save` wrote."""
+    def load(cls, path: Path, *, names: tuple[str, ...] = SIMILARITIES) -> "Reranker":
+        """Load and validate the file that `save` wrote for similarities of these `names`."""
         saved = read_json(path)
         try:
-            rows = [saved["similarities"][name] for name in SIMILARITIES]
+            rows = [saved["similarities"][name] for name in names]
             mean, scale, weight = (
                 numbers([row[entry] for row in rows]) for entry in ("mean", "scale", "weight")
             )
-            names = list(saved["words"])
-            words = dict(zip(names, numbers(saved["words"].values()).tolist(), strict=True))
+            words = dict(
+                zip(saved["words"], numbers(saved["words"].values()).tolist(), strict=True)
+            )
             weights = np.append(weight, numbers([saved["bias"]]))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise damaged(path, "not the weights of a re-ranker") from error
         if not (scale > 0).all():
             raise damaged(path, "not the weights of a re-ranker")
-        return cls(words, mean, scale, weights)
+        return cls(words, mean, scale, weights, names)
+
+
+def _logistic(is_right: NDArray[np.bool_]) -> Loss:
+    """Return the negative log-likelihood of labels under independent log-odds."""
+    right = is_right.astype(np.float64)
+
+    def loss(scores: Vector) -> tuple[float, Vector]:
+        value = np.logaddexp(0, scores).sum() - right @ scores
+        return float(value), 1 / (1 + np.exp(-scores)) - right
+
+    return loss
+
+
+def _listwise(similarities: Sequence[Vector]) -> Loss:
+    """Return the cross-entropy between softmax targets and scores, summed over lists (ListNet)."""
+    starts = np.cumsum([0, *map(len, similarities[:-1])])
+    owner = np.repeat(np.arange(len(similarities)), list(map(len, similarities)))
+
+    def softmax(scores: Vector) -> Vector:
+        odds = np.exp(scores - np.maximum.reduceat(scores, starts)[owner])
+        probs: Vector = odds / np.add.reduceat(odds, starts)[owner]
+        return probs
+
+    targets = softmax(SHARPNESS * np.concatenate(similarities))
+
+    def loss(scores: Vector) -> tuple[float, Vector]:
+        probs = softmax(scores)
+        return -float(targets @ np.log(np.maximum(probs, 1e-300))), probs - targets
+
+    return loss

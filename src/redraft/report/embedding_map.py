@@ -1,5 +1,7 @@
 """Two-dimensional map of a retriever's embeddings, by principal component analysis.
 
+Examples of a retriever without embeddings are mapped by the TF-IDF of their words.
+
 Knows vectors and examples; knows no HTML and no colours.
 """
 
@@ -14,13 +16,14 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator, svds
 
 from redraft.index.base import Index
-from redraft.retrieval.base import Retriever
+from redraft.retrieval.auto import AutoRetriever
+from redraft.retrieval.base import NoRetriever, Retriever
 from redraft.retrieval.bow import BowRetriever, unit_vectors
-from redraft.retrieval.words import WordRetriever, words
+from redraft.retrieval.words import words
 from redraft.types import Example
 
 MAX_POINTS = 3000
-"""Maximum number of examples on the map; the axes are computed from all examples."""
+"""Maximum number of examples on the map; the axes are computed from all that have vectors."""
 
 MAX_EVALUATED = 300
 """Maximum number of evaluated inputs on the map: more would hide the examples."""
@@ -82,20 +85,19 @@ class EmbeddingMap:
 
 
 def embedding_map(retriever: Retriever, evaluated: Sequence[Example]) -> EmbeddingMap | None:
-    """Return the map of a retriever, or None if it has no vectors or they do not vary."""
+    """Return the map of a retriever, or None if it does not retrieve or its vectors do not vary."""
     rows = sampled(len(evaluated), MAX_EVALUATED)
-    encoded = _encoded(retriever, [evaluated[row] for row in rows])
+    drawn = sampled(len(retriever.examples), MAX_POINTS)
+    encoded = _encoded(retriever, drawn, [evaluated[row] for row in rows])
     if encoded is None:
         return None
-    vectors, queries = encoded
+    vectors, chosen, queries = encoded
     axes = principal_axes(vectors)
     if axes is None:
         return None
-    drawn = sampled(len(retriever.examples), MAX_POINTS)
     examples = [retriever.examples[row] for row in drawn]
     key = group_key(examples)
     groups = groups_by(examples, key) if key is not None else [OTHER] * len(examples)
-    chosen: Vectors = vectors[drawn]
     return EmbeddingMap(
         points=axes.project(chosen),
         examples=examples,
@@ -212,15 +214,42 @@ def _agreement(vectors: Vectors, groups: Sequence[str]) -> Agreement:
     return Agreement(float(same.mean()), float(np.mean(by_chance)))
 
 
-def _encoded(retriever: Retriever, evaluated: Sequence[Example]) -> tuple[Vectors, Vectors] | None:
-    """Return the vectors of the retriever's examples and of `evaluated`, or None."""
+def _encoded(
+    retriever: Retriever, drawn: Sequence[int], evaluated: Sequence[Example]
+) -> tuple[Vectors, Vectors, Vectors] | None:
+    """Return the vectors for the axes, of the `drawn` examples and of `evaluated`.
+
+    A retriever without vectors is mapped by the TF-IDF of the drawn examples; None if it does not
+    retrieve.
+    """
+    if isinstance(retriever, AutoRetriever):
+        retriever = retriever.chosen
     inputs = [example.x for example in evaluated]
-    if isinstance(retriever, WordRetriever):
-        if not isinstance(retriever, BowRetriever):
-            return None
-        bags = [words(x) for x in inputs]
-        return retriever.vectors, unit_vectors(bags, retriever.vocabulary)
-    index, encoder = getattr(retriever, "index", None), getattr(retriever, "encoder", None)
-    if not isinstance(index, Index) or encoder is None:
+    if isinstance(retriever, NoRetriever):
         return None
-    return index.vectors, encoder.encode(inputs)
+    if isinstance(retriever, BowRetriever):
+        bags = [words(x) for x in inputs]
+        vectors = retriever.vectors
+        return vectors, vectors[drawn], unit_vectors(bags, retriever.vocabulary)
+    index, encoder = getattr(retriever, "index", None), getattr(retriever, "encoder", None)
+    if isinstance(index, Index) and encoder is not None:
+        return index.vectors, index.vectors[drawn], encoder.encode(inputs)
+    bow = BowRetriever.build([retriever.examples[row] for row in drawn])
+    weights = _inverse_frequencies(bow.vectors)
+    queries = unit_vectors([words(x) for x in inputs], bow.vocabulary)
+    vectors, queries = (_weighted(counts, weights) for counts in (bow.vectors, queries))
+    return vectors, vectors, queries
+
+
+def _inverse_frequencies(counts: sparse.csr_array) -> Floats:
+    """Return the smoothed inverse document frequency of each column."""
+    frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
+    return np.log((1 + counts.shape[0]) / (1 + frequencies)) + 1
+
+
+def _weighted(counts: sparse.csr_array, weights: Floats) -> sparse.csr_array:
+    """Return the rows with weighted columns, each of unit length unless it is zero."""
+    weighted = sparse.csr_array(counts.multiply(weights[None, :]))
+    lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    scaled = weighted.multiply(1 / np.maximum(lengths, 1e-12)[:, None])
+    return sparse.csr_array(scaled).astype(np.float32)

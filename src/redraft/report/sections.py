@@ -26,6 +26,7 @@ from redraft.report.plots import (
     map_plot,
     one_line,
 )
+from redraft.retrieval.auto import AutoRetriever, Selection
 from redraft.retrieval.base import Retriever
 from redraft.types import Example, Prototype
 
@@ -241,6 +242,8 @@ def _retrieval_quality(evaluation: Evaluation, retriever: Retriever) -> Section:
         body = _comparison(retriever, examples, prototypes, total=len(evaluation.examples))
     else:
         body = '<p class="empty">The retriever found no prototype for any example.</p>'
+    if isinstance(retriever, AutoRetriever):
+        body += _selection(retriever.selection)
     return Section("retrieval-quality", "Retrieval quality", "How good are the prototypes?", body)
 
 
@@ -270,6 +273,28 @@ def _comparison(
 </table>
 <p class="reading">The oracle uses the true output: of the {ORACLE_POOL} outputs that share the most
 words with it, it picks the one with the highest sentence BLEU. {drawn}</p>"""
+
+
+def _selection(selection: Selection) -> str:
+    """Return the retrievers that were compared when the model was fitted."""
+    rows = "\n".join(
+        f"""<tr><th scope="row"><code>{escape(row.name)}</code></th>
+<td class="number score">{row.similarity:.1f}</td><td class="number">{row.exact:.1f} %</td>
+<td class="number">{row.gain:+.1f} ({row.low:+.1f} to {row.high:+.1f})</td></tr>"""
+        for row in selection.measured
+    )
+    table = f"""<table class="compare">
+<caption>Edits of the first prototype for {counted(selection.pairs, "held-out pair")}</caption>
+<thead><tr><th scope="col">Retriever</th><th scope="col" class="number">BLEU</th>
+<th scope="col" class="number">Right</th><th scope="col" class="number">More than BM25</th></tr>
+</thead>
+<tbody>
+{rows}
+</tbody>
+</table>"""
+    return f"""<p class="reading">When the model was fitted, the retriever was chosen:
+{escape(selection.reason)}.</p>
+{table if selection.measured else ""}"""
 
 
 def _finding(retrieved: RetrievalQuality, best: RetrievalQuality) -> str:

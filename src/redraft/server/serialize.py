@@ -46,7 +46,7 @@ def completion(value: Completion) -> schema.CompletionSchema:
 
 
 def example_map(name: str, space: EmbeddingMap | None, examples: int) -> schema.MapResponse:
-    """Convert the map of the model `name`; it is empty if the retriever has no embeddings."""
+    """Convert the map of the model `name`; it is empty if they do not vary in two dimensions."""
     rows = zip(space.points.tolist(), space.examples, space.groups, strict=True) if space else ()
     return schema.MapResponse(
         model=name,

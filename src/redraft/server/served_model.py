@@ -186,7 +186,7 @@ class ServedModel:
         return serialize.example(state.model.retriever.examples[state.rows(identity)[0]])
 
     def map(self) -> schema.MapResponse:
-        """Return the map of the examples; it is empty if the retriever has no embeddings."""
+        """Return the map of the examples; it is empty if they do not vary in two dimensions."""
         state = self._state
         return serialize.example_map(self.name, state.space, len(state.model.retriever.examples))
 

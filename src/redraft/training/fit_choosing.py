@@ -61,7 +61,7 @@ def fit_choosing(
     editor = _untrained(examples)
     sample = examples
     if len(examples) > MAX_EXAMPLES:
-        sample = _even_sample(examples, MAX_EXAMPLES)
+        sample = even_sample(examples, MAX_EXAMPLES)
         retriever = retriever.with_examples(sample)
     if len(sample) < DEV_MIN:
         options.log(f"editor: no confidence, since {len(sample)} pairs are too few to hold any out")
@@ -169,7 +169,7 @@ def _combined(
 
 def _untrained(examples: Sequence[Example]) -> ChoosingEditor:
     table = ValueTable.learn(examples)
-    return ChoosingEditor(TemplateModel.learn(_even_sample(examples, MAX_COUNTED), table))
+    return ChoosingEditor(TemplateModel.learn(even_sample(examples, MAX_COUNTED), table))
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,8 @@ def _rerank(held_out: Sequence[_HeldOut]) -> tuple[list[NDArray[np.float64]], Re
     return scores, Reranker.fit(differences, labels)
 
 
-def _even_sample(examples: Sequence[Example], count: int) -> Sequence[Example]:
+def even_sample(examples: Sequence[Example], count: int) -> Sequence[Example]:
+    """Return at most `count` of the examples, at equal intervals."""
     step = max(1, -(-len(examples) // count))
     return examples if step == 1 else [examples[row] for row in range(0, len(examples), step)]
 

@@ -18,7 +18,7 @@ from redraft.editing.constraints import find_syntax
 from redraft.editing.value_table import MAX_PAIRS
 from redraft.errors import ConfigError, PairsError
 from redraft.model import RetrieveAndEdit
-from redraft.registry import EDITORS, check_part, find_part, reference_of
+from redraft.registry import EDITORS, RETRIEVERS, check_part, find_part, reference_of
 from redraft.retrieval.base import Retriever
 from redraft.training.epoch_sampling import vocabulary_sample
 from redraft.training.fit import (
@@ -137,6 +137,12 @@ def fit_retriever(
         from redraft.training.fit_neural import fit_learned_retriever
 
         built = fit_learned_retriever(chosen, parts, options)
+    elif reference_of(chosen) in (RETRIEVERS["auto"], RETRIEVERS["reranked"]):
+        from redraft.training.fit_auto import fit_auto, fit_reranked
+
+        options.log(f"retriever: editing held-out pairs of {len(parts.train):,} to compare by")
+        is_auto = reference_of(chosen) == RETRIEVERS["auto"]
+        built = fit_auto(parts.train, options) if is_auto else fit_reranked(parts.train)
     elif hasattr(chosen, "build"):
         log_many("indexing", parts, options)
         built = chosen.build(parts.train)

@@ -65,8 +65,8 @@ const loadingLayout = () => {
 const withoutMap = (retriever) =>
   notice(
     "This model has no map",
-    `Its retriever, ${retriever}, has no embeddings, or too few examples for two dimensions. ` +
-      "Lexical and learned retrievers with a few examples have a map.",
+    `Its retriever, ${retriever}, has too few examples for two dimensions, or too similar ones. ` +
+      "Models with a few different examples have a map.",
   );
 
 const captionOf = ({ points, examples, share, key }) => {
