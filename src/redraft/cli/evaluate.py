@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from redraft.cli import _lm
 from redraft.cli import _options as options
 from redraft.cli._console import Format, emit, print_note, progress, scores_table, stdout, working
 from redraft.cli._options import FormatOption, ModelArgument, PairsArgument, StoreOption
@@ -35,10 +36,15 @@ def command(
     y_column: options.YColumn = "y",
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
+    lm: _lm.LmOption = None,
+    lm_remote: _lm.LmRemote = False,
+    lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,
+    lm_requests: _lm.LmRequests = None,
 ) -> None:
     """Score a model on pairs: metrics with 95 % intervals, per-example rows, an HTML report.
 
-    Example: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`
+    Examples: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`,
+    `redraft evaluate model/ test.jsonl --lm http://localhost:11434/v1`
     """
     from redraft.data.pairs import read_pairs
     from redraft.model import RetrieveAndEdit
@@ -47,7 +53,8 @@ def command(
 
     ensure_ours(out, "evaluation")
     with working("loading the model"):
-        loaded = RetrieveAndEdit.load(model, store=store)
+        asked = _lm.LmOptions(lm, lm_remote, lm_time_limit, lm_requests) if lm else None
+        loaded = _lm.connected(RetrieveAndEdit.load(model, store=store), asked)
         facts = describe_model(model, store=store)
     evaluation = evaluate(loaded, read_pairs(pairs, options.columns(x_columns, y_column)))
     with working("writing the report"):

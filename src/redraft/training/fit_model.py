@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 NEURAL_EDITOR = EDITORS["neural"]
 CHOOSING_EDITOR = EDITORS["choosing"]
+LM_SHARE = 0.2
+"""Share of the budget for judging a language model on dev."""
+
 JUDGING_SHARE = 0.1
 """Share of the budget for judging the network on dev."""
 
@@ -62,10 +65,12 @@ def fit_model(
     check_settings(len(examples), options)
     learns_retriever = _is_learned(retriever)
     is_choosing = isinstance(editor, type) and reference_of(editor) == CHOOSING_EDITOR
+    if options.lm is not None and not is_choosing:
+        raise ConfigError("a language model is judged beside the choosing editor; leave out one")
     trains = _is_neural(editor) or (is_choosing and _trains_network(options))
     parts = Split(examples, [])
-    if learns_retriever or trains:
-        parts = Split.of(examples, options, judges=is_choosing and trains)
+    if learns_retriever or trains or options.lm is not None:
+        parts = Split.of(examples, options, judges=is_choosing and (trains or bool(options.lm)))
     started = time.monotonic()
     with training_lock(options.folder, is_main=options.workers.is_main):
         fitted = fit_retriever(parts, retriever, options)
@@ -82,7 +87,14 @@ def fit_model(
             left = replace(
                 remaining, budget=time_left(remaining.budget, time.monotonic() - started)
             )
+            if options.lm is not None:
+                left = replace(left, budget=(1 - LM_SHARE) * left.budget)
             chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
+        if options.lm is not None and options.workers.is_main:
+            seconds = LM_SHARE * options.budget if options.budget else math.inf
+            chosen = _with_lm(
+                chosen, parts.dev, fitted, options, is_known=bool(held_out), seconds=seconds
+            )
     return RetrieveAndEdit(complete, chosen)
 
 
@@ -119,6 +131,22 @@ def _with_network(
     return add_neural(
         editor, neural, parts.dev, retriever, options, is_known=is_known, seconds=seconds
     )
+
+
+def _with_lm(
+    editor: ChoosingEditor,
+    dev: Sequence[Example],
+    retriever: Retriever,
+    options: FitOptions,
+    *,
+    is_known: bool,
+    seconds: float,
+) -> ChoosingEditor:
+    """Let a language model propose, if it helps on dev."""
+    from redraft.training.fit_lm import add_lm  # needs httpx
+
+    assert options.lm is not None
+    return add_lm(editor, options.lm, dev, retriever, options, is_known=is_known, seconds=seconds)
 
 
 def fit_retriever(
