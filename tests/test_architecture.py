@@ -32,6 +32,7 @@ LAYERS = (
     "metrics",
     "report",
     "training",
+    "integrations",
     "bulk",
     "completion",
     "server",

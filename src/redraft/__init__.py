@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from redraft.data.pairs import read_pairs
     from redraft.model import RetrieveAndEdit
     from redraft.predictor import Prediction, PredictOptions, Predictor
+    from redraft.retrieval.selection import FewShotSelector as FewShotSelector
+    from redraft.retrieval.selection import select
     from redraft.server.client import Client as Client
     from redraft.types import Candidate, Example, Prototype
 
@@ -23,19 +25,23 @@ __all__ = [
     "RedraftError",
     "RetrieveAndEdit",
     "read_pairs",
+    "select",
 ]
 
-# Client is not in __all__: it needs an extra, which `from redraft import *` must not require
+# Client is not in __all__: it needs an extra, which `from redraft import *` must not require;
+# FewShotSelector is `select` for several inputs
 _LAZY = {
     "Candidate": "redraft.types",
     "Client": "redraft.server.client",
     "Example": "redraft.types",
+    "FewShotSelector": "redraft.retrieval.selection",
     "PredictOptions": "redraft.predictor",
     "Prediction": "redraft.predictor",
     "Predictor": "redraft.predictor",
     "Prototype": "redraft.types",
     "RetrieveAndEdit": "redraft.model",
     "read_pairs": "redraft.data.pairs",
+    "select": "redraft.retrieval.selection",
 }
 
 
