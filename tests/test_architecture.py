@@ -32,6 +32,7 @@ LAYERS = (
     "metrics",
     "report",
     "training",
+    "comparison",
     "integrations",
     "bulk",
     "completion",

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from redraft.errors import LmError
 from redraft.lm.address import LmAddress
-from redraft.lm.client import LmAnswer, LmClient, LmError
+from redraft.lm.client import LmAnswer, LmClient
 from redraft.lm.prompt import TEMPLATE, Prompt, PromptTemplate
 from tests.lm.endpoint import Endpoint, elapsed, endpoint, question
 

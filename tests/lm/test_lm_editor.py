@@ -12,9 +12,9 @@ import pytest
 from redraft import Example, RetrieveAndEdit
 from redraft.editing.choosing import ChoosingEditor
 from redraft.editing.lm_editor import LmEditor, likelihoods
-from redraft.errors import ConfigError, ModelError
+from redraft.errors import ConfigError, LmError, ModelError
 from redraft.lm.address import LmAddress
-from redraft.lm.client import LmClient, LmError
+from redraft.lm.client import LmClient
 from redraft.lm.settings import LmSettings
 from redraft.predictor import connect_lm, lm_name
 from redraft.training.fit import FitOptions

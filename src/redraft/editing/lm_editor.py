@@ -16,8 +16,7 @@ from redraft.editing.alignment import aligned
 from redraft.editing.base import Editor
 from redraft.editing.proposals import merge_key
 from redraft.editing.session import CompletionSession, VerbatimSession
-from redraft.errors import ConfigError
-from redraft.lm.prompt import PromptError
+from redraft.errors import ConfigError, LmError
 from redraft.lm.settings import LmSettings
 from redraft.retrieval.selection import covering
 from redraft.storage.artifact import Artifact
@@ -83,13 +82,11 @@ class LmEditor(Editor):
 
     def propose(self, x: Input, prototypes: Sequence[Prototype]) -> list[Candidate]:
         """Return the answer to one input; nothing, and a warning, if there is a fault."""
-        from redraft.lm.client import LmError
-
         if self.client is None:
             return []
         try:
             return self._answer(x, prototypes)
-        except (LmError, PromptError) as error:
+        except LmError as error:
             self.client.warn(error)
             return []
 

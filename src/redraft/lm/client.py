@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from redraft.errors import MissingExtraError, RedraftError, listed
+from redraft.errors import LmError, MissingExtraError, RedraftError, listed
 from redraft.lm.address import KEY, LmAddress
-from redraft.lm.prompt import Prompt
+from redraft.lm.prompt import Prompt, estimated_tokens
 
 try:
     import httpx
@@ -43,10 +43,6 @@ _IGNORED = (b":", b"event:", b"id:", b"retry:")
 Result = TypeVar("Result")
 
 
-class LmError(RedraftError):
-    """A language model did not answer."""
-
-
 class _RetryableError(LmError):
     """A fault that may pass; the server may say after how many seconds."""
 
@@ -57,17 +53,22 @@ class _RetryableError(LmError):
 
 @dataclass(frozen=True)
 class LmAnswer:
-    """A generated text, its log-probability if the endpoint gives one, and if it came to an end."""
+    """A generated text, its log-probability if the endpoint gives one, and if it came to an end.
+
+    `tokens` are those of prompt and text; 0 if the endpoint does not tell.
+    """
 
     text: str
     log_prob: float | None
     is_complete: bool
+    tokens: int = 0
 
 
 class LmClient:
     """A client of the endpoint at `address`; thread-safe.
 
-    `requests` is the most that it sends, retries included; `sent` counts them.
+    `requests` is the most that it sends, retries included; `sent` counts them. `tokens` counts
+    those of prompts and answers, estimated where the endpoint does not tell.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class LmClient:
     ) -> None:
         key = address.key(environment)
         self.address = address
-        self.sent = 0
+        self.sent = self.tokens = 0
         self._time_limit, self._requests, self._backoff = time_limit, requests, backoff
         self._fault: tuple[float, str] = (0.0, "")
         self._warned = set[str]()
@@ -131,7 +132,7 @@ class LmClient:
         else:
             path, body = "/completions", {**body, "prompt": prompt.text, "logprobs": 1}
         try:
-            return self._bounded(
+            answer = self._bounded(
                 lambda deadline: self._retried(
                     lambda deadline: self._generate(path, body, deadline), deadline
                 )
@@ -139,6 +140,8 @@ class LmClient:
         except LmError as error:
             self._fault = (time.monotonic() + PAUSE, str(error))
             raise
+        self.tokens += answer.tokens or prompt.tokens + estimated_tokens(answer.text)
+        return answer
 
     def warn(self, error: RedraftError) -> None:
         """Log why there is no answer of the language model, each reason once."""
@@ -287,11 +290,13 @@ class _Stream:
         self._text = ""
         self._log_prob: float | None = None
         self._is_complete = False
+        self._tokens = 0
 
     def add(self, event: Any, *, is_whole: bool) -> None:
         """Add an event; raise a LookupError or a TypeError if it is not one."""
         if "error" in event:
             raise LookupError("an error")
+        self._tokens = int((event.get("usage") or {}).get("total_tokens") or self._tokens)
         choices = event["choices"]
         if not choices:
             return  # the usage, after the last token
@@ -309,7 +314,7 @@ class _Stream:
 
     def finished(self) -> LmAnswer:
         """Return the text without white space around it."""
-        return LmAnswer(self._text.strip(), self._log_prob, self._is_complete)
+        return LmAnswer(self._text.strip(), self._log_prob, self._is_complete, self._tokens)
 
 
 def _log_probs(logprobs: Any) -> list[float]:

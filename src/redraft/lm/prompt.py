@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redraft.errors import ConfigError, RedraftError
+from redraft.errors import ConfigError, LmError
 from redraft.types import Example, Input
 
 TEMPLATE = "Write the output for the last input.\n\nInput: {x}\nOutput: {y}\n"
@@ -23,7 +23,7 @@ LONGEST_TEMPLATE = 20_000
 Message = dict[str, str]
 
 
-class PromptError(RedraftError):
+class PromptError(LmError):
     """An input does not fit into the context window."""
 
 

@@ -15,8 +15,7 @@ from redraft.editing.choosing import ChoosingEditor
 from redraft.editing.combining import GENERATED, LM_FEATURES, first_outputs
 from redraft.editing.lm_editor import LmEditor
 from redraft.editing.proposals import merge_key, stored_candidates
-from redraft.lm.client import LmError
-from redraft.lm.prompt import PromptError
+from redraft.errors import LmError
 from redraft.metrics.exact_match import is_same_output
 from redraft.retrieval.base import Retriever
 from redraft.training.fit import DEV_MIN, FitOptions
@@ -112,7 +111,7 @@ def _asked(
     for count, (example, near) in enumerate(new, start=1):
         try:
             [answered] = lm.edit([example.x], [near])
-        except (LmError, PromptError) as error:
+        except LmError as error:
             options.log(f"editor: the language model stops at pair {count} of {len(new)}: {error}")
             return
         if answered:

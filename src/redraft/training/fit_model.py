@@ -30,6 +30,7 @@ from redraft.training.fit import (
     time_left,
 )
 from redraft.training.fit_choosing import add_neural, fit_choosing, is_judgeable
+from redraft.training.fit_lm import add_lm
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
 
@@ -92,8 +93,9 @@ def fit_model(
             chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
         if options.lm is not None and options.workers.is_main:
             seconds = LM_SHARE * options.budget if options.budget else math.inf
-            chosen = _with_lm(
-                chosen, parts.dev, fitted, options, is_known=bool(held_out), seconds=seconds
+            known = bool(held_out)
+            chosen = add_lm(
+                chosen, options.lm, parts.dev, fitted, options, is_known=known, seconds=seconds
             )
     return RetrieveAndEdit(complete, chosen)
 
@@ -131,22 +133,6 @@ def _with_network(
     return add_neural(
         editor, neural, parts.dev, retriever, options, is_known=is_known, seconds=seconds
     )
-
-
-def _with_lm(
-    editor: ChoosingEditor,
-    dev: Sequence[Example],
-    retriever: Retriever,
-    options: FitOptions,
-    *,
-    is_known: bool,
-    seconds: float,
-) -> ChoosingEditor:
-    """Let a language model propose, if it helps on dev."""
-    from redraft.training.fit_lm import add_lm  # needs httpx
-
-    assert options.lm is not None
-    return add_lm(editor, options.lm, dev, retriever, options, is_known=is_known, seconds=seconds)
 
 
 def fit_retriever(
