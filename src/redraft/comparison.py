@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from redraft.data.split import split
 from redraft.editing.lm_editor import POOL, LmEditor
 from redraft.errors import LmError, PairsError
-from redraft.metrics.comparison import Answered, Comparison, SystemResult, first_answers
+from redraft.metrics.comparison import Answered, SystemComparison, SystemResult, first_answers
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.training.fit import FitOptions
@@ -58,12 +58,12 @@ def hold_out(pairs: Sequence[Example], questions: int) -> tuple[list[Example], l
         raise PairsError(f"{len(pairs)} pairs are too few to compare on; give {LEAST} or more")
     share = min(HELD_OUT_SHARE, questions / len(pairs))
     parts = split(pairs, {"train": 1 - share, "asked": share}, seed=0)
-    return list(parts["train"]), list(parts["asked"])[:questions]
+    return list(parts["train"]), list(parts["asked"])
 
 
 def compare(
     train: Sequence[Example], asked: Sequence[Example], options: CompareOptions
-) -> Comparison:
+) -> SystemComparison:
     """Fit every system on `train` and ask it `asked`, one question at a time."""
     systems = local_systems(train, options)
     if options.lm is not None:
@@ -103,7 +103,7 @@ def compare(
         )
         for system in systems
     ]
-    return Comparison(first_answers(results, done))
+    return SystemComparison(first_answers(results, done))
 
 
 def local_systems(train: Sequence[Example], options: CompareOptions) -> list[System]:

@@ -10,7 +10,7 @@ from redraft.data.pairs import write_pairs
 from redraft.editing.lm_editor import LmEditor
 from redraft.errors import LmError, PairsError
 from redraft.lm.settings import LmSettings
-from redraft.metrics.comparison import Answered, Comparison, SystemResult
+from redraft.metrics.comparison import Answered, SystemComparison, SystemResult
 from redraft.types import Example
 from tests.conftest import Run
 from tests.lm.endpoint import Endpoint, endpoint, question
@@ -29,7 +29,7 @@ def result(name: str, right: int, *, requests: int = 0, is_trained: bool = False
 
 
 def test_the_best_system_is_recommended_if_it_is_measurably_ahead() -> None:
-    compared = Comparison([result("cheap", 5), result("model", 40, requests=1)])
+    compared = SystemComparison([result("cheap", 5), result("model", 40, requests=1)])
     assert compared.recommended.name == "model"
     assert compared.recommendation.startswith(
         "Use model: right on 80 % of 50 held-out questions, 70.0 points ("
@@ -38,16 +38,16 @@ def test_the_best_system_is_recommended_if_it_is_measurably_ahead() -> None:
 
 
 def test_of_systems_that_are_level_the_cheapest_is_recommended() -> None:
-    compared = Comparison([result("model", 41, requests=1), result("cheap", 40)])
+    compared = SystemComparison([result("model", 41, requests=1), result("cheap", 40)])
     assert (compared.best.name, compared.recommended.name) == ("model", "cheap")
     assert "model is ahead by 2.0 points, which may be chance (" in compared.recommendation
     assert compared.recommendation.endswith(", and needs more.")
-    trained = Comparison([result("trained", 40, is_trained=True), result("plain", 40)])
+    trained = SystemComparison([result("trained", 40, is_trained=True), result("plain", 40)])
     assert trained.recommended.name == "plain"
 
 
 def test_without_right_answers_similarity_decides() -> None:
-    compared = Comparison([result("a", 0), result("b", 0)])
+    compared = SystemComparison([result("a", 0), result("b", 0)])
     assert compared.measure == "similarity"
     assert "where nothing is right" in compared.recommendation
 
@@ -59,7 +59,7 @@ def test_the_cost_of_an_answer_comes_from_its_tokens() -> None:
 
 def test_nothing_is_compared_on_no_questions() -> None:
     with pytest.raises(PairsError, match="nothing to compare; ask at least one question"):
-        Comparison([])
+        SystemComparison([])
 
 
 def test_held_out_pairs_are_others_than_those_fitted_on() -> None:
@@ -71,7 +71,7 @@ def test_held_out_pairs_are_others_than_those_fitted_on() -> None:
         hold_out(shop()[:9], 100)
 
 
-def asked_by(server: Endpoint, seconds: float = 0.0) -> tuple[Comparison, list[str]]:
+def asked_by(server: Endpoint, seconds: float = 0.0) -> tuple[SystemComparison, list[str]]:
     log: list[str] = []
     train, asked = hold_out(reverse_pairs(), 6)
     with client_of(server) as client:

@@ -1,6 +1,7 @@
 """`redraft compare`: which system answers the user's own held-out pairs best."""
 
 import json
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from redraft.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from redraft.metrics.comparison import Comparison
+    from redraft.metrics.comparison import SystemComparison
 
 TRAINING = 120.0
 """Seconds to train if `--train` comes without a budget."""
@@ -102,7 +103,9 @@ def command(
         if test is None:
             known, asked = hold_out(known, questions)
         else:
-            asked = list(read_pairs(test, columns))[:questions]
+            asked = list(read_pairs(test, columns))
+        random.Random(0).shuffle(asked)  # those that a limit leaves out are any of them
+        asked = asked[:questions]
     editor = None
     if client is not None:
         prompt = _lm.PromptOptions(lm_model, lm_chat, lm_shots, lm_context, lm_template)
@@ -129,7 +132,7 @@ def command(
         stdout().print(comparison.recommendation, soft_wrap=True)
 
 
-def write(comparison: "Comparison", out: Path, *, title: str) -> None:
+def write(comparison: "SystemComparison", out: Path, *, title: str) -> None:
     """Write rows, figures and report into the folder `out`."""
     from redraft.report.comparison_page import write_comparison
     from redraft.storage.output_folder import claim
@@ -143,7 +146,7 @@ def write(comparison: "Comparison", out: Path, *, title: str) -> None:
     print_note(f"rows, figures and report: {out}/")
 
 
-def comparison_table(comparison: "Comparison", *, title: str) -> "Table":
+def comparison_table(comparison: "SystemComparison", *, title: str) -> "Table":
     """Return a table with a row for each system."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -15,7 +15,7 @@ except ImportError as error:
     ) from error
 
 
-class RedraftExampleSelector(BaseExampleSelector):
+class RedraftExampleSelector(BaseExampleSelector):  # type: ignore[misc]  # Any to mypy
     """Selects the examples of a `FewShotPromptTemplate`, nearest last.
 
     `examples` are dictionaries as LangChain has them; `input_keys` are those of the input, all but

@@ -70,7 +70,7 @@ class SystemResult:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SystemComparison:
     """The results of several systems on the same questions."""
 
     systems: Sequence[SystemResult]

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from redraft.metrics.bootstrap import mean_interval
-from redraft.metrics.comparison import Comparison, SystemResult
+from redraft.metrics.comparison import SystemComparison, SystemResult
 from redraft.report.page import asset, write_whole
 from redraft.report.plots import counted
 from redraft.types import input_text
@@ -33,7 +33,7 @@ _READING = (
 )
 
 
-def write_comparison(comparison: Comparison, path: Path, *, title: str) -> None:
+def write_comparison(comparison: SystemComparison, path: Path, *, title: str) -> None:
     """Write the report to `path`."""
     head = "".join(
         f'<th role="columnheader" scope="col" class="{kind}">{name}</th>' for name, kind in _COLUMNS
@@ -88,7 +88,7 @@ def write_comparison(comparison: Comparison, path: Path, *, title: str) -> None:
     write_whole(path, page)
 
 
-def _system_row(comparison: Comparison, system: SystemResult) -> str:
+def _system_row(comparison: SystemComparison, system: SystemResult) -> str:
     exact = sum(system.exact) / comparison.n
     low, high = mean_interval(system.exact)
     points, (least, most) = comparison.behind(system)
@@ -112,7 +112,7 @@ def _system_row(comparison: Comparison, system: SystemResult) -> str:
     return f'<tr role="row"><th role="rowheader" scope="row">{name}</th>{body}</tr>'
 
 
-def _question(comparison: Comparison, i: int) -> str:
+def _question(comparison: SystemComparison, i: int) -> str:
     example = comparison.systems[0].examples[i]
     right = sum(bool(system.exact[i]) for system in comparison.systems)
     rows = "".join(
