@@ -49,9 +49,10 @@ def add_lm(
 
     The arguments are those of `add_neural`.
     """
-    if editor.chooser is None or len(dev) < DEV_MIN:
+    new = _new_pairs(editor, dev, retriever) if editor.chooser is not None else []
+    if len(new) < DEV_MIN:
         options.log(
-            f"editor: the language model is not used: {len(dev)} held-out pairs are too few "
+            f"editor: the language model is not used: {len(new)} held-out pairs are too few "
             "to judge it"
         )
         return editor
@@ -60,7 +61,7 @@ def add_lm(
     firsts: dict[str, list[int]] = {WITHOUT: [], ALONE: []}
     deadline = time.monotonic() + seconds
     with editor.templates.table.without(dev) if is_known else nullcontext():
-        for example, near, answered in _asked(lm, dev, retriever, judged, options):
+        for example, near, answered in _asked(lm, new, options):
             generated: list[Candidate] = []
             if editor.neural is not None:
                 [generated] = editor.neural.edit([example.x], [first_outputs(near)], GENERATED)
@@ -88,24 +89,26 @@ def add_lm(
     return editor.with_lm(lm, chooser) if helps else editor
 
 
+def _new_pairs(
+    editor: ChoosingEditor, dev: Sequence[Example], retriever: Retriever
+) -> list[tuple[Example, Sequence[Prototype]]]:
+    """Return the held-out pairs whose input is not stored, at most `JUDGED`, and prototypes."""
+    inputs = [example.x for example in dev]
+    prototypes = retriever.retrieve(inputs, editor.wants(1), distinct=editor.distinct_outputs)
+    return [
+        (example, near)
+        for example, near in zip(dev, prototypes, strict=True)
+        if near and not stored_candidates(example.x, near)
+    ][:JUDGED]
+
+
 def _asked(
-    lm: LmEditor,
-    dev: Sequence[Example],
-    retriever: Retriever,
-    editor: ChoosingEditor,
-    options: FitOptions,
+    lm: LmEditor, new: Sequence[tuple[Example, Sequence[Prototype]]], options: FitOptions
 ) -> Iterator[Asked]:
     """Ask held-out pairs, and yield those that the language model answers; a fault ends it.
 
     Logs the progress and the time.
     """
-    inputs = [example.x for example in dev]
-    prototypes = retriever.retrieve(inputs, editor.wants(1), distinct=editor.distinct_outputs)
-    new = [
-        (example, near)
-        for example, near in zip(dev, prototypes, strict=True)
-        if near and not stored_candidates(example.x, near)
-    ][:JUDGED]
     options.log(f"editor: asking the language model {lm.settings.model} {len(new)} held-out pairs")
     started = reported = time.monotonic()
     for count, (example, near) in enumerate(new, start=1):
