@@ -91,7 +91,7 @@ def add_lm(
 
 def _new_pairs(
     editor: ChoosingEditor, dev: Sequence[Example], retriever: Retriever
-) -> list[tuple[Example, Sequence[Prototype]]]:
+) -> Sequence[tuple[Example, Sequence[Prototype]]]:
     """Return the held-out pairs whose input is not stored, at most `JUDGED`, and prototypes."""
     inputs = [example.x for example in dev]
     prototypes = retriever.retrieve(inputs, editor.wants(1), distinct=editor.distinct_outputs)
