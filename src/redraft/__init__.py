@@ -7,6 +7,8 @@ from redraft.errors import RedraftError
 if TYPE_CHECKING:
     from redraft.data.pairs import read_pairs
     from redraft.data.tables import Columns
+    from redraft.lm.selection import FewShotSelector as FewShotSelector
+    from redraft.lm.selection import select
     from redraft.model import RetrieveAndEdit
     from redraft.predictor import Prediction, PredictOptions, Predictor
     from redraft.server.client import Client as Client
@@ -25,20 +27,24 @@ __all__ = [
     "RedraftError",
     "RetrieveAndEdit",
     "read_pairs",
+    "select",
 ]
 
-# Client is not in __all__: it needs an extra, which `from redraft import *` must not require
+# Client is not in __all__: it needs an extra, which `from redraft import *` must not require;
+# FewShotSelector is `select` for several inputs
 _LAZY = {
     "Candidate": "redraft.types",
     "Client": "redraft.server.client",
     "Columns": "redraft.data.tables",
     "Example": "redraft.types",
+    "FewShotSelector": "redraft.lm.selection",
     "PredictOptions": "redraft.predictor",
     "Prediction": "redraft.predictor",
     "Predictor": "redraft.predictor",
     "Prototype": "redraft.types",
     "RetrieveAndEdit": "redraft.model",
     "read_pairs": "redraft.data.pairs",
+    "select": "redraft.lm.selection",
 }
 
 

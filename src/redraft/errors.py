@@ -119,5 +119,9 @@ class DistributedError(RedraftError):
     """Processes cannot train one network together."""
 
 
+class LmError(RedraftError):
+    """A language model did not answer."""
+
+
 class BulkError(RedraftError):
     """A bulk job cannot run, or its cluster cannot be reached."""

@@ -6,15 +6,18 @@ means the same everywhere. Knows no protocol and prints nothing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redraft.config.toml import override
 from redraft.data.inputs import as_inputs, fields_of
-from redraft.editing.base import CalibratedEditor, DecodingEditor, Editor
+from redraft.editing.base import CalibratedEditor, DecodingEditor, Editor, LmAskingEditor
 from redraft.errors import ConfigError
 from redraft.model import RetrieveAndEdit
 from redraft.text.html import prediction_html
 from redraft.types import Candidate, Input, Prototype
+
+if TYPE_CHECKING:
+    from redraft.lm.client import LmClient
 
 
 class OptionError(ConfigError):
@@ -174,6 +177,23 @@ def confidence_threshold(editor: Editor, options: PredictOptions) -> float | Non
             "ask for less, or fit on more pairs"
         )
     raise OptionError(reason, field=name)
+
+
+def lm_name(model: RetrieveAndEdit) -> str | None:
+    """Return the name of the language model that a model was fitted with; None without one."""
+    editor = model.editor
+    settings = editor.lm_settings if isinstance(editor, LmAskingEditor) else None
+    return settings.model if settings else None
+
+
+def connect_lm(model: RetrieveAndEdit, client: "LmClient") -> RetrieveAndEdit:
+    """Return a model that asks its language model at the address of `client`."""
+    if lm_name(model) is None or not isinstance(model.editor, LmAskingEditor):
+        raise ConfigError(
+            "this model was fitted without a language model, or found it of no help; "
+            "leave out --lm, or fit it again with --lm"
+        )
+    return RetrieveAndEdit(model.retriever, model.editor.with_client(client))
 
 
 def _tune(editor: Editor, decoding: Mapping[str, int | str | None]) -> Editor:

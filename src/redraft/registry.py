@@ -31,6 +31,7 @@ EDITORS = {
     "substitution": "redraft.editing.substitution:SubstitutionEditor",
     "verbatim": "redraft.editing.base:VerbatimEditor",
     "neural": "redraft.editing.neural:NeuralEditor",
+    "lm": "redraft.editing.lm_editor:LmEditor",
 }
 BUILT_IN = {"retriever": RETRIEVERS, "editor": EDITORS}
 GROUPS = {"retriever": "redraft.retrievers", "editor": "redraft.editors"}

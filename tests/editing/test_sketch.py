@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from redraft.editing.alignment import aligned
 from redraft.editing.choosing import ChoosingEditor
 from redraft.editing.sketch import (
     PHRASE,
@@ -17,7 +18,7 @@ from redraft.editing.sketch import (
     mask_output,
     sketch_examples,
 )
-from redraft.editing.sketch_editor import SketchEditor, aligned
+from redraft.editing.sketch_editor import SketchEditor
 from redraft.editing.value_table import ValueTable
 from redraft.errors import ModelError
 from redraft.model import RetrieveAndEdit

@@ -11,9 +11,10 @@ from redraft import Example, RetrieveAndEdit
 from redraft.editing.base import Editor, VerbatimEditor
 from redraft.editing.chooser import Chooser, Question
 from redraft.editing.choosing import ChoosingEditor
-from redraft.editing.combining import COMBINED_FEATURES
+from redraft.editing.combining import COMBINED_FEATURES, LM_FEATURES
 from redraft.editing.confidence import Confidence
 from redraft.editing.decoding import DecodingConfig
+from redraft.editing.lm_editor import LmEditor
 from redraft.editing.neural import NeuralEditor
 from redraft.editing.sketch import sketch_examples
 from redraft.editing.sketch_editor import SketchEditor
@@ -119,6 +120,8 @@ def _editor(kind: str, examples: Sequence[Example]) -> Editor:
             reranker=chosen.reranker,
             neural=neural,
             combined=combined,
+            lm=LmEditor(),
+            lm_chooser=_random_chooser(LM_FEATURES),
         )
     if kind not in ("neural", "lstm"):
         return VerbatimEditor()

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
-from redraft.retrieval.words import WordRetriever, words
+from redraft.retrieval.words import WordRetriever
 from redraft.storage.artifact import open_artifact
 from redraft.storage.artifact_writer import write_artifact
+from redraft.text.words import words
 from redraft.types import Example
 
 RETRIEVERS: tuple[type[WordRetriever], ...] = (BowRetriever, Bm25Retriever)

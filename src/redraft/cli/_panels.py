@@ -10,9 +10,9 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.text import Text
 
-from redraft.retrieval.words import shared_words
 from redraft.text.diff import Diff
 from redraft.text.marks import split_at_values, value_spans
+from redraft.text.words import shared_words
 from redraft.types import Input, input_text
 
 if TYPE_CHECKING:

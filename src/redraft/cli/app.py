@@ -85,7 +85,19 @@ app = typer.Typer(
 )
 for name in (
     *("check", "mine", "split", "config", "fit", "retrieve", "predict", "embed", "complete"),
-    *("evaluate", "score", "add", "remove", "index", "info", "serve", "lsp", "demo"),
+    *(
+        "evaluate",
+        "compare",
+        "score",
+        "add",
+        "remove",
+        "index",
+        "info",
+        "serve",
+        "lsp",
+        "lm",
+        "demo",
+    ),
 ):
     verb = import_module(f"redraft.cli.{name}")
     app.command(name, cls=getattr(verb, "cls", _failures.Verb))(verb.command)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from redraft.cli import _lm
 from redraft.cli import _options as options
 from redraft.cli._console import (
     Format,
@@ -46,6 +47,10 @@ def command(
     equal: options.EqualOption = options.Equality.AUTO,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
+    lm: _lm.LmOption = None,
+    lm_remote: _lm.LmRemote = False,
+    lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,
+    lm_requests: _lm.LmRequests = None,
 ) -> None:
     """Score a model on pairs: how many are right, similarity, rows, an HTML report.
 
@@ -53,7 +58,8 @@ def command(
     report needs redraft[report]; without it, rows and scores are written.
 
     Examples: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`,
-    `redraft evaluate model/ test.jsonl --equal text`
+    `redraft evaluate model/ test.jsonl --equal text`,
+    `redraft evaluate model/ test.jsonl --lm http://localhost:11434/v1`
     """
     from redraft.data.inputs import fields_of
     from redraft.model import RetrieveAndEdit
@@ -62,7 +68,8 @@ def command(
 
     ensure_ours(out, "evaluation")
     with working("loading the model"):
-        loaded = RetrieveAndEdit.load(model, store=store)
+        asked = _lm.LmOptions(lm, lm_remote, lm_time_limit, lm_requests) if lm else None
+        loaded = _lm.connected(RetrieveAndEdit.load(model, store=store), asked)
         facts = describe_model(model, store=store)
     columns, fields = options.columns(x_columns, y_column), fields_of(loaded.retriever.examples)
     examples = options.read_examples(pairs, columns, skip_bad=skip_bad, fields=fields)

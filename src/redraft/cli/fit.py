@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+from redraft.cli import _lm
 from redraft.cli import _options as options
 from redraft.cli._console import emit
 from redraft.cli._options import PairsArgument, SkipBad, StoreOption, XColumns, YColumn, ranged
-from redraft.config.ranges import SEED
+from redraft.config.ranges import SEED, shorten
 from redraft.config.toml import DEFAULT_EDITOR, DEFAULT_RETRIEVER
+from redraft.errors import ConfigError
 
 
 def command(
@@ -30,8 +32,8 @@ def command(
         str,
         typer.Option(
             help="choosing: all editors propose, a chooser picks; substitution, which needs no "
-            "training; neural, the network alone; verbatim, the prototype unchanged; the name of "
-            "an installed one, or package.module:Class."
+            "training; neural, the network alone; lm, the language model of --lm alone; verbatim, "
+            "the prototype unchanged; the name of an installed one, or package.module:Class."
         ),
     ] = DEFAULT_EDITOR,
     train: Annotated[
@@ -57,6 +59,15 @@ def command(
     y_column: YColumn = "y",
     skip_bad: SkipBad = None,
     store: StoreOption = None,
+    lm: _lm.LmOption = None,
+    lm_model: _lm.LmModel = None,
+    lm_remote: _lm.LmRemote = False,
+    lm_chat: _lm.LmChat = False,
+    lm_shots: _lm.LmShots = 5,
+    lm_context: _lm.LmContext = 2048,
+    lm_template: _lm.LmTemplate = None,
+    lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,
+    lm_requests: _lm.LmRequests = None,
 ) -> None:
     """Fit a model on pairs and save it to a folder.
 
@@ -81,9 +92,14 @@ def command(
     With `--store` the examples and their vectors go to PostgreSQL, into a schema of this model
     alone, and the folder holds the weights. Give the same `--store` to the other commands.
 
+    With `--lm` a language model proposes as well, with similar examples in its prompt, and is
+    used if its answers to at most 60 held-out pairs help. The address is not saved: give it to the
+    other commands too, and without it they answer without the language model.
+
     Examples: `redraft fit pairs.jsonl -o model/ --no-train`,
     `redraft fit pairs.jsonl -o model/ --budget 10m`,
-    `redraft fit pairs.jsonl -o model/ --retriever auto --editor substitution`
+    `redraft fit pairs.jsonl -o model/ --retriever auto --editor substitution`,
+    `redraft fit pairs.jsonl -o model/ --lm http://localhost:11434/v1 --lm-model llama3.2`
     """
     from redraft.cli._progress import progress_reporter
     from redraft.config.toml import read_toml
@@ -101,6 +117,12 @@ def command(
     ensure_writable(out)
     if store is not None:
         check(store)  # before anything is trained
+    _check_lm(lm, editor)
+    client = None
+    if lm is not None:  # an address where nothing answers is an error before anything is read
+        client = _lm.LmOptions(lm, lm_remote, lm_time_limit, lm_requests).client()
+        lm_model = client.find_model(lm_model)
+    prompt = _lm.PromptOptions(lm_model, lm_chat, lm_shots, lm_context, lm_template)
     limit = options.seconds(budget)
     settings = options.part_settings(read_toml(config), config) if config else {}
     run = out.with_name(out.name + ".training")
@@ -117,6 +139,8 @@ def command(
             first.save(out, store=store)
             speak.print_note(f"{out}: ready to use; training goes on (Ctrl-C keeps this model)")
 
+        asked = _lm.lm_editor(client, prompt, examples) if client is not None else None
+        chosen = asked if editor == "lm" and asked is not None else editor
         with speak.watched("training") as on_step:
             fit = FitOptions(
                 settings,
@@ -130,11 +154,20 @@ def command(
                 workers=workers,
                 train=train,
                 on_ready=save_first,
+                lm=asked if chosen is editor else None,
             )
-            model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=editor, options=fit)
+            model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=chosen, options=fit)
         if workers.is_main:
             with speak.working("saving"):
                 model.save(out, store=store)
                 del model, examples  # large ones are in files of the run's folder
                 discard_run(run)
             emit(describe_model(out, store=store))
+
+
+def _check_lm(lm: str | None, editor: str) -> None:
+    """Raise a ConfigError for a language model that no editor asks, or the reverse."""
+    if lm is not None and editor not in ("choosing", "lm"):
+        raise ConfigError(f"--lm: needs --editor choosing or lm, not {shorten(editor)}")
+    if lm is None and editor == "lm":
+        raise ConfigError("--editor lm: needs the address of a language model; add --lm ADDRESS")

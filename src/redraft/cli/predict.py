@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from redraft.cli import _lm
 from redraft.cli import _options as options
 from redraft.cli._bulk import ROWS, BulkCommand, RayOption, RowsOption, run_job
 from redraft.cli._console import Format, emit, print_note, progress, stdout, working
@@ -92,6 +93,10 @@ def command(
     where: options.WhereOption = None,
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
+    lm: _lm.LmOption = None,
+    lm_remote: _lm.LmRemote = False,
+    lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,
+    lm_requests: _lm.LmRequests = None,
 ) -> None:
     """Predict the output of one input, or of every input of a file.
 
@@ -100,13 +105,17 @@ def command(
     right. With `--min-confidence` or `--precision` the model abstains if its confidence is too
     low: `output` is null, `abstained` is true, and the candidates are still listed.
 
+    A model fitted with a language model asks it only if `--lm` names its address again; if it
+    fails, one line on stderr says why, and the other proposers answer.
+
     With `-o` the predictions are written in shards of `--rows` rows, in input order. Shards are
     written atomically: after an interruption the same command resumes, on one machine or many.
 
     Examples: `redraft predict model/ "sum the first two elements of tmp" --explain --format table`,
     `redraft predict model/ --file inputs.jsonl --precision 0.9 > predictions.jsonl`,
     `redraft predict model/ "sum tmp" -k 5 --sample 1`,
-    `redraft predict model/ --file inputs/ -o predictions/ --ray head:6379`
+    `redraft predict model/ --file inputs/ -o predictions/ --ray head:6379`,
+    `redraft predict model/ "sum tmp" --lm http://localhost:11434/v1`
     """
     from redraft.bulk.addresses import absolute
     from redraft.bulk.predict import BATCH, PredictJob
@@ -120,6 +129,7 @@ def command(
         {"--sample": sample, "--beam": beam},
         {"--sample": sample, "--where": where},
         {"--sample": sample, "--out": out},
+        {"--lm": lm, "--out": out},
         {"--min-confidence": min_confidence, "--precision": precision},
         # test-time training shifts the scores that confidence was calibrated on
         {"--ttt-steps": ttt_steps, "--precision": precision},
@@ -139,7 +149,8 @@ def command(
     if ray is not None:
         raise PairsError("--ray: needs a folder for the shards; add -o FOLDER")
     with working("loading the model"), _naming_options():
-        loaded = RetrieveAndEdit.load(model, store=store)
+        asked = _lm.LmOptions(lm, lm_remote, lm_time_limit, lm_requests) if lm else None
+        loaded = _lm.connected(RetrieveAndEdit.load(model, store=store), asked)
         predictor = Predictor(loaded, predict_options)
     if precision is not None:
         _note_precision(loaded.editor, precision, predictor.threshold or 0.0)

@@ -48,8 +48,8 @@ def command(
 
 def _explanation(x: "Input", prototype: "Prototype") -> dict[str, Any]:
     """Return the words shared by both inputs, by field, and the diff between the inputs."""
-    from redraft.retrieval.words import shared_words
     from redraft.text.diff import Diff
+    from redraft.text.words import shared_words
     from redraft.types import input_text
 
     other = prototype.example.x

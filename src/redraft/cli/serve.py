@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from redraft.cli import _lm
 from redraft.cli._console import print_note
 from redraft.cli._options import StoreOption, argument
 from redraft.errors import ConfigError, MissingExtraError, ModelError
@@ -61,6 +62,9 @@ def command(
         bool, typer.Option(help="Batch predict requests that arrive at the same time.")
     ] = True,
     store: StoreOption = None,
+    lm: _lm.LmOption = None,
+    lm_remote: _lm.LmRemote = False,
+    lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,
 ) -> None:
     """Serve models over HTTP, with a web page, until Ctrl-C.
 
@@ -70,6 +74,9 @@ def command(
     added examples are saved to its folder. Several servers can share one `--store`: examples added
     through one server are visible to all of them. Request contents are never logged. Python
     client: `redraft.Client`.
+
+    With `--lm`, models that were fitted with a language model ask it, for at most half of
+    `--time-limit`; if it fails, the other proposers answer.
 
     Examples: `redraft serve model/`, then
     `curl -s localhost:8000/v1/predict --json '{"inputs": ["sum the first two elements of tmp"]}'`;
@@ -95,9 +102,16 @@ def command(
         pool=ModelPoolConfig(time_limit=time_limit, is_batching=batching),
         security=SecurityConfig(token=token or None, names=names_of(host)),
     )
+    # half of the time is left for the other proposers
+    asked = _lm.LmOptions(lm, lm_remote, min(lm_time_limit, time_limit / 2)) if lm else None
+    client = asked.client() if asked else None
     loaders = {
         name: loader(
-            name, folder, persist=name not in watched, store=store if name in stored else None
+            name,
+            folder,
+            persist=name not in watched,
+            store=store if name in stored else None,
+            lm=client,
         )
         for name, folder in folders.items()
     }

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from redraft.editing.decoding import DecodingConfig
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.storage.artifact import Artifact
 from redraft.types import Candidate, Completion, Input, Prototype
+
+if TYPE_CHECKING:
+    from redraft.lm.client import LmClient
+    from redraft.lm.settings import LmSettings
 
 
 class Editor(ABC):
@@ -86,6 +90,18 @@ class DecodingEditor(Protocol):
 
     def with_decoding(self, decoding: DecodingConfig) -> Editor:
         """Return a copy with other settings."""
+
+
+@runtime_checkable
+class LmAskingEditor(Protocol):
+    """An editor that can ask a language model, once it has the address of one."""
+
+    @property
+    def lm_settings(self) -> "LmSettings | None":
+        """How the language model is asked; None if none was fitted."""
+
+    def with_client(self, client: "LmClient | None") -> Editor:
+        """Return a copy that asks through `client`; None asks nowhere."""
 
 
 class VerbatimEditor(Editor):

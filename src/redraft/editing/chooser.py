@@ -7,7 +7,7 @@ probabilities are calibrated on answers that it was not fitted on. Knows feature
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ PENALTY = 1.0
 FOLDS = 5
 """The folds of cross-fitting."""
 
+_TINY = 1e-12
 _LARGEST = 1e9
 """The limit of the numbers in a saved chooser."""
 
@@ -157,6 +158,27 @@ class Chooser:
         familiarity = [question.context[0] for question in questions]
         floor = min(float(np.quantile(familiarity, FLOOR)), HIGHEST_FLOOR)
         return cls(features, Weights.fit(questions), confidence, preferred, right, floor)
+
+    def ranked(
+        self,
+        features: Matrix,
+        context: NDArray[np.float64],
+        first: int,
+        generator: np.random.Generator | None,
+    ) -> Iterator[tuple[int, float, float]]:
+        """Yield the rows of all outputs, best first, with their log-probability and confidence.
+
+        `first` is the row of the proposer that the chooser prefers to itself, if it prefers one.
+        """
+        probs = self.weights.probabilities(features, context)
+        order = np.argsort(-probs, kind="stable")
+        if generator is not None:  # Gumbel top-k: a sample without replacement
+            order = np.argsort(-(np.log(probs + _TINY) + generator.gumbel(size=len(probs))))
+        elif self.preferred is not None:
+            order = np.array([first, *(row for row in order if row != first)])
+        confidences = self.confidence.of([answer_features(probs, row, context) for row in order])
+        for row, confidence in zip(order, confidences, strict=True):
+            yield int(row), float(np.log(probs[row] + _TINY)), float(confidence)
 
     def save(self, path: Path, confidence: Path) -> None:
         """Write the weights and the measured shares as JSON, and the confidence beside them."""

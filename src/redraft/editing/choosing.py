@@ -1,12 +1,13 @@
 """The default editor: several editors propose, a chooser picks, and nothing retrieved is lost.
 
 Equation 1 of the paper sums over prototypes and edits; proposing makes that sum tractable. Stored
-outputs, substitutions and, if there is one, the neural editor propose. An input that is stored gets
-its stored output. Values that come from nowhere are marked, and lower the confidence.
+outputs, substitutions and, if there is one, a network and a language model propose. An input that
+is stored gets its stored output. Values from nowhere are marked, and lower the confidence.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,27 +16,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.editing.base import Editor
-from redraft.editing.chooser import Chooser, answer_features
-from redraft.editing.combining import COMBINED_FEATURES, GENERATED, Pool, first_outputs, pool_of
+from redraft.editing.chooser import Chooser
+from redraft.editing.combining import (
+    COMBINED_FEATURES,
+    GENERATED,
+    LM_FEATURES,
+    Generated,
+    Pool,
+    first_outputs,
+    pool_of,
+)
 from redraft.editing.confidence import Confidence
-from redraft.editing.proposals import FEATURES, Proposal, Proposals, features_of, propose
+from redraft.editing.lm_editor import LmEditor, likelihoods
+from redraft.editing.proposals import (
+    FEATURES,
+    Proposal,
+    Proposals,
+    features_of,
+    propose,
+    stored_candidates,
+)
 from redraft.editing.reranker import Reranker
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.templates import TemplateModel
 from redraft.editing.value_table import ValueTable
+from redraft.lm.settings import LmSettings
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import damaged
-from redraft.types import Candidate, Input, Prototype, TracedToken, normal_input
+from redraft.types import Candidate, Input, Prototype
 
 if TYPE_CHECKING:
     from redraft.editing.neural import NeuralEditor
     from redraft.editing.sketch_editor import SketchEditor
+    from redraft.lm.client import LmClient
 
 PROTOTYPES = 30
 """Prototypes that propose outputs."""
-
-STORED_CONFIDENCE = 0.99
-"""The confidence of a stored output, shared among the different outputs of equal inputs."""
 
 INVENTED_CONFIDENCE = 0.5
 """No output with an invented value has a higher confidence."""
@@ -51,9 +67,8 @@ TABLE, TEMPLATES = "values.json", "templates.json"
 CHOOSER, CONFIDENCE = "chooser.json", "confidence.json"
 RERANKER = "reranker.json"
 COMBINED, COMBINED_CONFIDENCE = "combined.json", "combined_confidence.json"
-NEURAL = "neural"
-
-_TINY = 1e-12
+LM_CHOOSER, LM_CONFIDENCE = "lm_chooser.json", "lm_confidence.json"
+NEURAL, LM = "neural", "lm"
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,8 @@ class ChoosingEditor(Editor):
 
     Without a chooser and its re-ranker, for fewer pairs than can be held out, the outputs are
     ranked by how alike their templates are, and have no confidence. With a neural editor a second
-    chooser, `combined`, takes the first one's proposals and the network's.
+    chooser, `combined`, takes the first one's proposals and the network's. With a language model,
+    `lm_chooser` takes those and its answer; if it does not answer, the others do without it.
     """
 
     name = "choosing"
@@ -95,22 +111,49 @@ class ChoosingEditor(Editor):
         reranker: Reranker | None = None,
         neural: "NeuralEditor | SketchEditor | None" = None,
         combined: Chooser | None = None,
+        lm: LmEditor | None = None,
+        lm_chooser: Chooser | None = None,
     ) -> None:
         self.templates = templates
         self.chooser = chooser
         self.reranker = reranker
         self.neural = neural
         self.combined = combined
+        self.lm = lm
+        self.lm_chooser = lm_chooser
 
     @property
     def confidence(self) -> Confidence | None:
         """The calibrated confidence of the answers; None without a chooser."""
-        chooser = self.combined or self.chooser
+        is_asked = self.lm is not None and self.lm.client is not None
+        chooser = (self.lm_chooser if is_asked else None) or self.combined or self.chooser
         return chooser.confidence if chooser else None
 
     def with_neural(self, neural: "NeuralEditor | SketchEditor") -> "ChoosingEditor":
         """Return an editor whose pools have the candidates of a network, before it is judged."""
         return ChoosingEditor(self.templates, self.chooser, reranker=self.reranker, neural=neural)
+
+    def with_lm(self, lm: LmEditor, lm_chooser: Chooser | None = None) -> "ChoosingEditor":
+        """Return an editor whose pools have the answers of a language model."""
+        return ChoosingEditor(
+            self.templates,
+            self.chooser,
+            reranker=self.reranker,
+            neural=self.neural,
+            combined=self.combined,
+            lm=lm,
+            lm_chooser=lm_chooser,
+        )
+
+    @property
+    def lm_settings(self) -> LmSettings | None:
+        """The settings of the language model; None if none takes part."""
+        return self.lm.settings if self.lm is not None else None
+
+    def with_client(self, client: "LmClient | None") -> "ChoosingEditor":
+        """Return an editor that asks its language model through `client`; None asks nowhere."""
+        assert self.lm is not None
+        return self.with_lm(self.lm.with_client(client), self.lm_chooser)
 
     def wants(self, k: int) -> int:
         """Return the number of prototypes that propose."""
@@ -140,7 +183,7 @@ class ChoosingEditor(Editor):
             generated = dict(zip(asked, candidates, strict=True))
         for i in asked:
             outputs = {candidate.output for candidate in stored[i]}
-            chosen = self._chosen(inputs[i], prototypes[i], generated.get(i, []), generator)
+            chosen = self.choose(inputs[i], prototypes[i], generated.get(i, []), generator)
             others = (answer for answer in chosen if answer.output not in outputs)
             stored[i] += islice(others, k - len(stored[i]))
         return [candidates[:k] for candidates in stored]
@@ -153,21 +196,35 @@ class ChoosingEditor(Editor):
             transfer = self.reranker.score(proposals.differences)
         return Ranking(proposals, features_of(proposals, transfer))
 
-    def pool(self, x: Input, ranking: Ranking, generated: Sequence[Candidate]) -> Pool:
-        """Join the best proposals and the candidates of the neural editor."""
+    def pool(
+        self,
+        x: Input,
+        ranking: Ranking,
+        generated: Sequence[Candidate],
+        answered: Sequence[Candidate] = (),
+    ) -> Pool:
+        """Join the best proposals, the network's candidates, and what a language model answered."""
         assert self.chooser is not None
-        assert self.neural is not None
+        proposals = ranking.proposals
         probs = self.chooser.weights.probabilities(ranking.features, ranking.context)
-        return pool_of(x, ranking.proposals, probs, generated, self.neural, self.templates)
+        neural = lm = None
+        if self.neural is not None:
+            prototypes, scorer = first_outputs(proposals.prototypes), self.neural
+            neural = Generated(
+                generated, lambda ys: [score for score, _ in scorer.log_probs(x, prototypes, ys)]
+            )
+        if answered:
+            lm = Generated(answered, partial(likelihoods, generated=answered))
+        return pool_of(proposals, probs, self.templates, neural=neural, lm=lm)
 
-    def _chosen(
+    def choose(
         self,
         x: Input,
         prototypes: Sequence[Prototype],
         generated: Sequence[Candidate],
-        generator: np.random.Generator | None,
+        generator: np.random.Generator | None = None,
     ) -> Iterator[Candidate]:
-        """Yield the candidates for an input, best first."""
+        """Yield the candidates for an input, best first; `generated` are those of the network."""
         ranking = self.rank(x, prototypes)
         proposals = ranking.proposals
         if self.chooser is None:
@@ -178,15 +235,21 @@ class ChoosingEditor(Editor):
                 candidate = proposals.candidate(proposals.items[row])
                 yield self._marked(candidate, ranking, scores[row], None)
             return
+        answered: Sequence[Candidate] = ()
+        if self.lm is not None and self.lm_chooser is not None:
+            answered = self.lm.propose(x, prototypes)
         candidates: Sequence[Proposal | Candidate] = proposals.items
-        if self.combined is not None:
-            pool = self.pool(x, ranking, generated)
+        chooser, column = self.combined, COMBINED_FEATURES.index("is_neural_first")
+        if answered:
+            chooser, column = self.lm_chooser, LM_FEATURES.index("is_lm")
+        if chooser is not None:
+            pool = self.pool(x, ranking, generated, answered)
             candidates = pool.candidates
-            first = int(pool.features[:, COMBINED_FEATURES.index("is_neural_first")].argmax())
-            answers = _answers(self.combined, pool.features, ranking.context, first, generator)
+            first = int(pool.features[:, column].argmax())
+            answers = chooser.ranked(pool.features, ranking.context, first, generator)
         else:
             first = proposals.first_of(self.chooser.preferred or "")
-            answers = _answers(self.chooser, ranking.features, ranking.context, first, generator)
+            answers = self.chooser.ranked(ranking.features, ranking.context, first, generator)
         for row, score, confidence in answers:
             made = candidates[row]
             candidate = proposals.candidate(made) if isinstance(made, Proposal) else made
@@ -230,6 +293,10 @@ class ChoosingEditor(Editor):
             self.neural.save(folder / NEURAL)
         if self.combined is not None:
             self.combined.save(folder / COMBINED, folder / COMBINED_CONFIDENCE)
+        if self.lm is not None and self.lm_chooser is not None:
+            (folder / LM).mkdir()
+            self.lm.save(folder / LM)
+            self.lm_chooser.save(folder / LM_CHOOSER, folder / LM_CONFIDENCE)
 
     @classmethod
     def load(cls, artifact: Artifact) -> "ChoosingEditor":
@@ -241,14 +308,29 @@ class ChoosingEditor(Editor):
             paths = artifact.path(CHOOSER), artifact.path(CONFIDENCE)
             chooser = Chooser.load(*paths, features=FEATURES, context=len(CONTEXT))
             reranker = Reranker.load(artifact.path(RERANKER))
-        if COMBINED not in artifact.files:
-            return cls(templates, chooser, reranker=reranker)
-        neural = _load_network(artifact.part(NEURAL), table)
-        paths = artifact.path(COMBINED), artifact.path(COMBINED_CONFIDENCE)
-        combined = Chooser.load(*paths, features=COMBINED_FEATURES, context=len(CONTEXT))
-        if chooser is None:
-            raise damaged(artifact.path(COMBINED), f"it needs {CHOOSER}")
-        return cls(templates, chooser, reranker=reranker, neural=neural, combined=combined)
+        combined = _load_combined(artifact, COMBINED, COMBINED_CONFIDENCE, COMBINED_FEATURES)
+        lm_chooser = _load_combined(artifact, LM_CHOOSER, LM_CONFIDENCE, LM_FEATURES)
+        return cls(
+            templates,
+            chooser,
+            reranker=reranker,
+            neural=_load_network(artifact.part(NEURAL), table) if combined else None,
+            combined=combined,
+            lm=LmEditor.load(artifact.part(LM)) if lm_chooser else None,
+            lm_chooser=lm_chooser,
+        )
+
+
+def _load_combined(
+    artifact: Artifact, name: str, confidence: str, features: tuple[str, ...]
+) -> Chooser | None:
+    """Load a chooser over the proposals of the first one and others; None if there is none."""
+    if name not in artifact.files:
+        return None
+    if CHOOSER not in artifact.files:
+        raise damaged(artifact.path(name), f"it needs {CHOOSER}")
+    paths = artifact.path(name), artifact.path(confidence)
+    return Chooser.load(*paths, features=features, context=len(CONTEXT))
 
 
 def _load_network(part: Artifact, table: ValueTable) -> "NeuralEditor | SketchEditor":
@@ -257,44 +339,3 @@ def _load_network(part: Artifact, table: ValueTable) -> "NeuralEditor | SketchEd
     from redraft.editing.sketch_editor import SKETCH, SketchEditor
 
     return SketchEditor.load(part, table) if SKETCH in part.files else NeuralEditor.load(part)
-
-
-def _answers(
-    chooser: Chooser,
-    features: NDArray[np.float64],
-    context: NDArray[np.float64],
-    first: int,
-    generator: np.random.Generator | None,
-) -> Iterator[tuple[int, float, float]]:
-    """Yield the rows of all outputs, best first, with their log-probability and confidence.
-
-    `first` is the row of the proposer that the chooser prefers to itself, if it prefers one.
-    """
-    probs = chooser.weights.probabilities(features, context)
-    order = np.argsort(-probs, kind="stable")
-    if generator is not None:  # Gumbel top-k: a sample without replacement
-        order = np.argsort(-(np.log(probs + _TINY) + generator.gumbel(size=len(probs))))
-    elif chooser.preferred is not None:
-        order = np.array([first, *(row for row in order if row != first)])
-    confidences = chooser.confidence.of([answer_features(probs, row, context) for row in order])
-    for row, confidence in zip(order, confidences, strict=True):
-        yield int(row), float(np.log(probs[row] + _TINY)), float(confidence)
-
-
-def stored_candidates(x: Input, prototypes: Sequence[Prototype]) -> list[Candidate]:
-    """Return the stored outputs of inputs equal to `x`, newest first as they were retrieved."""
-    own = normal_input(x)
-    stored: dict[str, Prototype] = {}
-    for prototype in prototypes:
-        if normal_input(prototype.example.x) == own:
-            stored.setdefault(prototype.example.y, prototype)
-    return [
-        Candidate(
-            output,
-            0.0,
-            prototype,
-            confidence=STORED_CONFIDENCE / len(stored),
-            provenance=(TracedToken(output, "prototype"),),
-        )
-        for output, prototype in stored.items()
-    ]

@@ -1,12 +1,11 @@
-"""Proposals of the chooser and of a neural editor, side by side with the evidence of both.
+"""Proposals of the chooser, of a network and of a language model, with the evidence of each.
 
-The network proposes outputs of its own, and tells how likely it finds every output, whoever
-proposed it. Knows the network by two methods only.
+A network and a language model propose outputs of their own, and tell how likely they find every
+output, whoever proposed it. Knows neither of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from redraft.editing.chooser import log_odds
 from redraft.editing.proposals import Proposal, Proposals, merge_key
 from redraft.editing.templates import TemplateModel
-from redraft.types import Candidate, Input, Prototype
+from redraft.types import Candidate, Prototype
 
 CHOSEN = 8
 """Proposals of the chooser that take part, the most probable ones."""
@@ -32,23 +31,24 @@ COMBINED_FEATURES = (
 )
 
 
-class NeuralProposer(Protocol):
-    """An editor that proposes outputs and scores any output."""
+LM_FEATURES = (
+    *COMBINED_FEATURES,  # all 0 of the network if there is none
+    "is_lm",  # the answer of a language model
+    "lm_posterior",  # log-odds of its probability, as far as it is known
+)
 
-    def edit(
-        self,
-        inputs: Sequence[Input],
-        prototypes: Sequence[Sequence[Prototype]],
-        k: int = 1,
-        *,
-        generator: np.random.Generator | None = None,
-    ) -> list[list[Candidate]]:
-        """Return at most `k` candidates per input, best first."""
 
-    def log_probs(
-        self, x: Input, prototypes: Sequence[Prototype], outputs: Sequence[str]
-    ) -> list[tuple[float, int]]:
-        """Return the log-probability and the number of tokens of each output."""
+@dataclass(frozen=True)
+class Generated:
+    """The candidates of a proposer, best first, and how it scores any outputs."""
+
+    candidates: Sequence[Candidate]
+    log_probs: Callable[[Sequence[str]], Sequence[float]]
+
+    def posterior(self, outputs: Sequence[str]) -> list[float]:
+        """Return the log-odds of each output's probability among `outputs`."""
+        scores = np.array(self.log_probs(outputs), np.float64)
+        return [log_odds(p) for p in np.exp(scores - np.logaddexp.reduce(scores)).tolist()]
 
 
 @dataclass(frozen=True)
@@ -72,16 +72,17 @@ def first_outputs(prototypes: Sequence[Prototype]) -> list[Prototype]:
 
 
 def pool_of(
-    x: Input,
     proposals: Proposals,
     probs: NDArray[np.float64],
-    generated: Sequence[Candidate],
-    neural: NeuralProposer,
     templates: TemplateModel,
+    *,
+    neural: Generated | None = None,
+    lm: Generated | None = None,
 ) -> Pool:
     """Join the most probable proposals and the generated candidates, and compute their features.
 
-    `probs` are the chooser's probabilities of all proposals.
+    `probs` are the chooser's probabilities of all proposals. The features are `LM_FEATURES` if a
+    language model takes part, otherwise `COMBINED_FEATURES`.
     """
     order = np.argsort(-probs, kind="stable")[:CHOSEN]
     pooled: dict[str, Proposal | Candidate] = {}
@@ -89,16 +90,10 @@ def pool_of(
     for row in order:
         key = merge_key(proposals.items[row].output)
         pooled[key], odds[key] = proposals.items[row], log_odds(float(probs[row]))
-    ranks: dict[str, int] = {}
-    for rank, candidate in enumerate(generated):
-        key = merge_key(candidate.output)
-        pooled.setdefault(key, candidate)
-        ranks.setdefault(key, rank)
+    ranks, lm_ranks = _join(neural, pooled), _join(lm, pooled)
     pool = list(pooled.values())
     outputs = [candidate.output for candidate in pool]
-    scored = neural.log_probs(x, first_outputs(proposals.prototypes), outputs)
-    likelihoods = np.array([log_prob for log_prob, _ in scored])
-    posterior = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
+    posterior = neural.posterior(outputs) if neural else [0.0] * len(pool)
     lowest = min(odds.values(), default=0.0)
     rows = [
         [
@@ -106,9 +101,25 @@ def pool_of(
             key in odds,
             1 / (1 + ranks[key]) if key in ranks else 0.0,
             ranks.get(key) == 0,
-            log_odds(float(posterior[position])),
+            posterior[position],
             bool(proposals.invented(outputs[position], templates)),
         ]
         for position, key in enumerate(pooled)
     ]
-    return Pool(pool, np.array(rows, np.float64).reshape(len(rows), len(COMBINED_FEATURES)))
+    features: tuple[str, ...] = COMBINED_FEATURES
+    if lm is not None:
+        features = LM_FEATURES
+        lm_posterior = lm.posterior(outputs)
+        for position, key in enumerate(pooled):
+            rows[position] += [lm_ranks.get(key) == 0, lm_posterior[position]]
+    return Pool(pool, np.array(rows, np.float64).reshape(len(rows), len(features)))
+
+
+def _join(generated: Generated | None, pooled: dict[str, Proposal | Candidate]) -> dict[str, int]:
+    """Add candidates to `pooled`, and return the rank of each."""
+    ranks: dict[str, int] = {}
+    for rank, candidate in enumerate(generated.candidates if generated else ()):
+        key = merge_key(candidate.output)
+        pooled.setdefault(key, candidate)
+        ranks.setdefault(key, rank)
+    return ranks

@@ -19,9 +19,12 @@ from redraft.editing.substitution import Edit, provenance_of, substitute
 from redraft.editing.templates import Comparison, Template, TemplateModel
 from redraft.editing.value_table import ValueTable
 from redraft.text.spans import WordSpans, is_number, is_word, overlaps
-from redraft.types import Candidate, Input, Prototype, TracedToken
+from redraft.types import Candidate, Input, Prototype, TracedToken, normal_input
 
 _LEAST_DISTANCE = 1e-3
+
+STORED_CONFIDENCE = 0.99
+"""The confidence of a stored output, shared among the different outputs of equal inputs."""
 
 VERBATIM, SUBSTITUTION, POSITION = "verbatim", "substitution", "position"
 
@@ -244,3 +247,22 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
     ranks = np.empty(len(values), np.int64)
     ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
     return ranks
+
+
+def stored_candidates(x: Input, prototypes: Sequence[Prototype]) -> list[Candidate]:
+    """Return the stored outputs of inputs equal to `x`, newest first as they were retrieved."""
+    own = normal_input(x)
+    stored: dict[str, Prototype] = {}
+    for prototype in prototypes:
+        if normal_input(prototype.example.x) == own:
+            stored.setdefault(prototype.example.y, prototype)
+    return [
+        Candidate(
+            output,
+            0.0,
+            prototype,
+            confidence=STORED_CONFIDENCE / len(stored),
+            provenance=(TracedToken(output, "prototype"),),
+        )
+        for output, prototype in stored.items()
+    ]

@@ -8,12 +8,12 @@ and as the sources that generated tokens are aligned with.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from redraft.editing.alignment import aligned
 from redraft.editing.neural import NeuralEditor
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.editing.sketch import Masked, SketchModel, fill, mask_input, mask_output
@@ -21,13 +21,9 @@ from redraft.editing.value_table import MAX_OUTPUT, ValueTable
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import damaged, read_json
 from redraft.text.phrases import Phrases, Unit
-from redraft.text.tokenizer import Tokenizer, spell
-from redraft.types import Candidate, Input, Origin, Prototype, TracedToken
+from redraft.types import Candidate, Input, Prototype
 
 SKETCH = "sketch.json"
-
-SOURCES = 5
-"""Prototypes that a generated output is aligned with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,28 +111,3 @@ def _unit(tokens: Any) -> Unit:
     if not 0 < sum(map(len, tokens)) <= MAX_OUTPUT:  # one unit of a sketch may be a whole output
         raise ValueError("a phrase is too long")
     return tuple(tokens)
-
-
-def aligned(words: Sequence[str], output: str, prototypes: Sequence[Prototype]) -> Candidate:
-    """Return a candidate whose tokens are traced by alignment with the most similar prototype.
-
-    A token that stands in the alignment comes from the prototype, another one that is among the
-    case-folded `words` of the input from the input; all others were generated.
-    """
-    tokens = spell(Tokenizer().tokenize(output))
-    best, copied = None, set[int]()
-    for prototype in prototypes[:SOURCES]:
-        stored = spell(Tokenizer().tokenize(prototype.example.y))
-        blocks = SequenceMatcher(None, stored, tokens, autojunk=False).get_matching_blocks()
-        matched = {i for _, start, size in blocks for i in range(start, start + size)}
-        if best is None or len(matched) > len(copied):
-            best, copied = prototype, matched
-    known = set(words)
-
-    def origin(i: int) -> Origin:
-        if i in copied:
-            return "prototype"
-        return "input" if tokens[i].strip().casefold() in known else "generated"
-
-    provenance = tuple(TracedToken(token, origin(i)) for i, token in enumerate(tokens))
-    return Candidate(output, 0.0, best, provenance=provenance)

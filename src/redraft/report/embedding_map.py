@@ -19,7 +19,7 @@ from redraft.index.base import Index
 from redraft.retrieval.auto import AutoRetriever
 from redraft.retrieval.base import NoRetriever, Retriever
 from redraft.retrieval.bow import BowRetriever, unit_vectors
-from redraft.retrieval.words import words
+from redraft.text.words import words
 from redraft.types import Example
 
 MAX_POINTS = 3000

@@ -94,11 +94,11 @@ def write_report(
     sections = optional_sections(evaluation, retriever)
     plots = {"histogram": histogram.values, "scatter": scatter.values}
     plots |= {section.name: section.plot.values for section in sections if section.plot}
-    scripts = {"plotly": _newlines(get_plotlyjs()), "script": _newlines(_asset("page.js"))}
-    page = Template(_asset("page.html")).substitute(
+    scripts = {"plotly": _newlines(get_plotlyjs()), "script": _newlines(asset("page.js"))}
+    page = Template(asset("page.html")).substitute(
         scripts,
         script_hashes=" ".join(_hash(script) for script in scripts.values()),
-        style=_asset("page.css"),
+        style=asset("page.css"),
         data=_script_json(plots),
         title=escape(title),
         facts=_terms(facts, "facts"),
@@ -112,7 +112,7 @@ def write_report(
         **_summary(evaluation),
         **_examples(evaluation),
     )
-    _write_whole(path, page)
+    write_whole(path, page)
 
 
 def _summary(evaluation: Evaluation) -> dict[str, str]:
@@ -212,7 +212,8 @@ def _examples(evaluation: Evaluation) -> dict[str, str]:
     }
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file of this package."""
     return files("redraft.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -232,7 +233,8 @@ def _script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _write_whole(path: Path, page: str) -> None:
+def write_whole(path: Path, page: str) -> None:
+    """Write a page to `path` in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

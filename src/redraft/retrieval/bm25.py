@@ -11,10 +11,11 @@ from redraft.index.bm25 import build_scorer, load_scorer, save_scorer
 from redraft.index.neighbours import Neighbours
 from redraft.index.postings import Postings
 from redraft.index.postings_builder import PostingsBuilder
-from redraft.retrieval.words import WordRetriever, words
+from redraft.retrieval.words import WordRetriever
 from redraft.storage.artifact import Artifact
 from redraft.storage.disk import chunks, remove_with, removed_on_error, scratch
 from redraft.storage.examples import examples_of, is_on_disk, replaced
+from redraft.text.words import words
 from redraft.types import Example, Input
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from redraft.retrieval.words import WordRetriever, words
+from redraft.retrieval.words import WordRetriever
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import check_starts, check_values, damaged, read_array
 from redraft.storage.disk import chunks
 from redraft.text.vocabulary import Vocabulary
+from redraft.text.words import words
 from redraft.types import Example
 
 _ARRAYS = {"data": np.float32, "indices": np.int32, "indptr": np.int32}

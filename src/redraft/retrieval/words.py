@@ -1,4 +1,4 @@
-"""Words of an input, and the base class of the retrievers that compare bags of words."""
+"""The base class of the retrievers that compare bags of words."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -10,29 +10,14 @@ from numpy.typing import NDArray
 from redraft.index.neighbours import Neighbours, nearest
 from redraft.retrieval.base import Retriever
 from redraft.storage.examples import replaced
-from redraft.text.tokenizer import JOIN, Tokenizer
-from redraft.types import Example, Input, input_text
+from redraft.text.words import words
+from redraft.types import Example, Input
 
 _BATCH = 64
 """Maximum number of inputs per batch."""
 
 _MAX_DISTANCES = 10_000_000
 """Maximum size of the dense distance matrix of a batch."""
-
-
-def words(x: Input) -> list[str]:
-    """Return the tokens of an input in lower case, without white space."""
-    tokens = Tokenizer().tokenize(input_text(x))
-    return [token.lower() for token in tokens if not token.isspace() and token != JOIN]
-
-
-def shared_words(x: Input, other: Input) -> dict[str, list[str]]:
-    """Return, for each field of `x`, its words that `other` has in the same field, in order."""
-    shared = {}
-    for name, text in x.items():
-        other_words = set(words({name: other.get(name, "")}))
-        shared[name] = [word for word in dict.fromkeys(words({name: text})) if word in other_words]
-    return shared
 
 
 class WordRetriever(Retriever):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from redraft.retrieval.words import words
+from redraft.text.words import words
 from redraft.types import Example, Input, input_text
 
 COMPARED = 200

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,13 @@ from redraft.errors import NoAnswerError, PairsError, StoreError
 from redraft.mining.python_functions import FIELDS
 from redraft.model import RetrieveAndEdit
 from redraft.persistence import locked, refreshed
-from redraft.predictor import PredictOptions, Predictor, confidence_threshold
+from redraft.predictor import (
+    PredictOptions,
+    Predictor,
+    confidence_threshold,
+    connect_lm,
+    lm_name,
+)
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.retrieval.base import Retriever
 from redraft.server import schema, serialize
@@ -29,6 +36,9 @@ from redraft.server.samples import typical_inputs
 from redraft.storage.examples import Examples, examples_of
 from redraft.storage.manifest import manifest_bytes
 from redraft.types import Completion, Example, Input, Prototype, as_input
+
+if TYPE_CHECKING:
+    from redraft.lm.client import LmClient
 
 LOCK_TIMEOUT = 10.0
 """Seconds that a change waits for another writer of the folder before it fails."""
@@ -94,6 +104,7 @@ class ServedModel:
     def __init__(self, name: str, model: RetrieveAndEdit, folder: Path | None = None) -> None:
         self.name = name
         self.folder = folder
+        self._lm: LmClient | None = None
         self._state = _State.of(model)
         self._manifest = b""  # of the loaded files; empty forces a reload before a change
         self._running = threading.Lock()
@@ -101,11 +112,24 @@ class ServedModel:
 
     @classmethod
     def open(
-        cls, name: str, folder: Path, *, store: str | None = None, persist: bool = True
+        cls,
+        name: str,
+        folder: Path,
+        *,
+        store: str | None = None,
+        persist: bool = True,
+        lm: "LmClient | None" = None,
     ) -> "ServedModel":
-        """Load the model in `folder`; if `persist`, changes are saved there."""
+        """Load the model in `folder`; if `persist`, changes are saved there.
+
+        A model that was fitted with a language model asks it through `lm`.
+        """
         manifest = manifest_bytes(folder)  # before loading: a later manifest is another version
-        served = cls(name, RetrieveAndEdit.load(folder, store=store), folder if persist else None)
+        model = RetrieveAndEdit.load(folder, store=store)
+        if lm is not None and lm_name(model) is None:
+            _LOG.warning("%s: was fitted without a language model; --lm is not used", name)
+        served = cls(name, _connected(model, lm), folder if persist else None)
+        served._lm = lm
         served._manifest = manifest
         return served
 
@@ -283,8 +307,13 @@ class ServedModel:
         """Reload the model if another program has replaced its files."""
         if self.folder is not None and self.is_outdated:
             manifest = manifest_bytes(self.folder)
-            self._state = _State.of(RetrieveAndEdit.load(self.folder))
+            self._state = _State.of(_connected(RetrieveAndEdit.load(self.folder), self._lm))
             self._manifest = manifest
+
+
+def _connected(model: RetrieveAndEdit, lm: "LmClient | None") -> RetrieveAndEdit:
+    """Return a model that asks its language model, if it has one and there is a client."""
+    return model if lm is None or lm_name(model) is None else connect_lm(model, lm)
 
 
 def _prototype(identity: str, x: Input, state: _State) -> Prototype:

@@ -14,6 +14,7 @@ from redraft.config.ranges import shown
 from redraft.config.toml import override
 from redraft.data.split import split
 from redraft.editing.confidence import Confidence, features_of_candidate
+from redraft.editing.lm_editor import LmEditor
 from redraft.errors import ConfigError
 from redraft.metrics.scores import score
 from redraft.model import RetrieveAndEdit
@@ -49,7 +50,8 @@ class FitOptions:
     Errors about `settings` begin with `settings_file`.
 
     With `train` the default editor also gets a network, if one helps on held-out pairs; `on_ready`
-    receives the model before that is trained, if it is.
+    receives the model before that is trained, if it is. With `lm` it also gets the answers of a
+    language model, if they help on held-out pairs.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -64,6 +66,7 @@ class FitOptions:
     settings_file: Path | None = None
     train: bool = False
     on_ready: Callable[[RetrieveAndEdit], None] = lambda _: None
+    lm: LmEditor | None = None
 
     @property
     def source(self) -> str:

@@ -16,9 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.editing.chooser import Chooser, Question
-from redraft.editing.choosing import ChoosingEditor, Ranking, stored_candidates
+from redraft.editing.choosing import ChoosingEditor, Ranking
 from redraft.editing.combining import COMBINED_FEATURES, GENERATED, first_outputs
-from redraft.editing.proposals import FEATURES, SUBSTITUTION, VERBATIM, features_of
+from redraft.editing.proposals import (
+    FEATURES,
+    SUBSTITUTION,
+    VERBATIM,
+    features_of,
+    stored_candidates,
+)
 from redraft.editing.reranker import Reranker
 from redraft.editing.templates import TemplateModel
 from redraft.editing.value_table import ValueTable
@@ -80,7 +86,7 @@ def fit_choosing(
         for name in (VERBATIM, SUBSTITUTION)
     }
     chooser = Chooser.fit(questions, features=FEATURES, firsts=firsts)
-    options.log(_summary(chooser, len(questions)))
+    options.log(summary(chooser, len(questions)))
     return ChoosingEditor(editor.templates, chooser, reranker=reranker)
 
 
@@ -117,7 +123,7 @@ def add_neural(
     shares = combined.accuracy
     helps = max(shares["chooser"], shares[NEURAL]) > shares[UNTRAINED]
     verdict = "" if helps else "; the network is not used, since it does not help"
-    options.log(_summary(combined, len(combined.confidence.held_out)) + verdict)
+    options.log(summary(combined, len(combined.confidence.held_out)) + verdict)
     if not helps:
         return editor
     return ChoosingEditor(
@@ -243,9 +249,10 @@ def even_sample(examples: Sequence[Example], count: int) -> Sequence[Example]:
     return examples if step == 1 else [examples[row] for row in range(0, len(examples), step)]
 
 
-def _summary(chooser: Chooser, count: int) -> str:
+def summary(chooser: Chooser, count: int, *, before: str = UNTRAINED) -> str:
+    """Return the shares of right answers in one line; `before` names those before a change."""
     shares = ", ".join(f"{name} {share:.0%}" for name, share in chooser.accuracy.items())
     line = f"editor: right on {count} held-out pairs: {shares}"
-    if chooser.preferred not in (None, UNTRAINED):
+    if chooser.preferred not in (None, before):
         line += f"; {chooser.preferred} is used, since the chooser is behind it"
     return line

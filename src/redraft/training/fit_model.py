@@ -30,6 +30,7 @@ from redraft.training.fit import (
     time_left,
 )
 from redraft.training.fit_choosing import add_neural, fit_choosing, is_judgeable
+from redraft.training.fit_lm import add_lm
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 NEURAL_EDITOR = EDITORS["neural"]
 CHOOSING_EDITOR = EDITORS["choosing"]
+LM_SHARE = 0.2
+"""Share of the budget for judging a language model on dev."""
+
 JUDGING_SHARE = 0.1
 """Share of the budget for judging the network on dev."""
 
@@ -62,10 +66,12 @@ def fit_model(
     check_settings(len(examples), options)
     learns_retriever = _is_learned(retriever)
     is_choosing = isinstance(editor, type) and reference_of(editor) == CHOOSING_EDITOR
+    if options.lm is not None and not is_choosing:
+        raise ConfigError("a language model is judged beside the choosing editor; leave out one")
     trains = _is_neural(editor) or (is_choosing and _trains_network(options))
     parts = Split(examples, [])
-    if learns_retriever or trains:
-        parts = Split.of(examples, options, judges=is_choosing and trains)
+    if learns_retriever or trains or options.lm is not None:
+        parts = Split.of(examples, options, judges=is_choosing and (trains or bool(options.lm)))
     started = time.monotonic()
     with training_lock(options.folder, is_main=options.workers.is_main):
         fitted = fit_retriever(parts, retriever, options)
@@ -84,7 +90,15 @@ def fit_model(
             left = replace(
                 remaining, budget=time_left(remaining.budget, time.monotonic() - started)
             )
+            if options.lm is not None:
+                left = replace(left, budget=(1 - LM_SHARE) * left.budget)
             chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
+        if options.lm is not None and options.workers.is_main:
+            seconds = LM_SHARE * options.budget if options.budget else math.inf
+            known = bool(held_out)
+            chosen = add_lm(
+                chosen, options.lm, parts.dev, fitted, options, is_known=known, seconds=seconds
+            )
     return RetrieveAndEdit(complete, chosen)
 
 

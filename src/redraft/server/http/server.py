@@ -29,6 +29,7 @@ from redraft.server.http.middleware import is_loopback
 from redraft.server.http.model_pool import Loader, ModelPool
 
 if TYPE_CHECKING:
+    from redraft.lm.client import LmClient
     from redraft.server.served_model import ServedModel
 
 GRACE_SECONDS = 5
@@ -76,15 +77,25 @@ def check_token(token: str | None) -> None:
         )
 
 
-def loader(name: str, folder: Path, *, persist: bool = True, store: str | None = None) -> Loader:
-    """Return a function that loads the model in `folder`; if `persist`, changes are saved there."""
+def loader(
+    name: str,
+    folder: Path,
+    *,
+    persist: bool = True,
+    store: str | None = None,
+    lm: "LmClient | None" = None,
+) -> Loader:
+    """Return a function that loads the model in `folder`; if `persist`, changes are saved there.
+
+    A model that was fitted with a language model asks it through `lm`.
+    """
 
     def load() -> "ServedModel":
         # one import at a time: threads could see partially initialised modules
         with _LOADING:
             from redraft.server.served_model import ServedModel
 
-            return ServedModel.open(name, folder, store=store, persist=persist)
+            return ServedModel.open(name, folder, store=store, persist=persist, lm=lm)
 
     return load
 
