@@ -49,7 +49,7 @@ def command(
         raise ConfigError(f"{name}: {error}") from error
     with working("loading the model"):
         engine = CompletionEngine(RetrieveAndEdit.load(model, store=store))
-    for rank, suggestion in enumerate(engine.complete(text, offset, k), start=1):
+    for rank, suggestion in enumerate(engine.complete(text, offset, k, file=name), start=1):
         if form is Format.JSON:
             emit({"rank": rank, **suggestion.to_json()})
         else:
