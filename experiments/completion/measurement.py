@@ -16,9 +16,12 @@ from experiments.completion.projects import Asked, CutProject, is_right, prefixe
 from redraft.editing.session import VerbatimSession
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.bm25 import Bm25Retriever
-from redraft.server.client import Client
+from redraft.server.client import Client, RefusedError
 
 _ADDRESS = re.compile(r"http://[\w.:]+")
+
+LOADING = 503
+"""The status of a model that is still being loaded."""
 
 LONG = 10
 """Characters from which a right suggestion counts."""
@@ -152,14 +155,27 @@ def _redraft(*arguments: str) -> str:
 def _server(model: Path) -> Iterator[Client]:
     """Serve a model and yield a client."""
     command = [sys.executable, "-m", "redraft", "serve", str(model), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        lines = iter(process.stderr or ())
+        lines = iter(process.stdout or ())
         address = next((match[0] for line in lines if (match := _ADDRESS.search(line))), None)
         if address is None:
             raise RuntimeError("the server did not start")
         with Client(address) as client:
+            _wait_until_loaded(client)
             yield client
     finally:
         process.terminate()
         process.wait()
+
+
+def _wait_until_loaded(client: Client) -> None:
+    while True:
+        try:
+            client.complete_buffer("", 0, 1)
+        except RefusedError as error:
+            if error.status != LOADING:
+                raise
+            time.sleep(0.1)
+        else:
+            return

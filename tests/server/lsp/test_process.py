@@ -172,7 +172,7 @@ async def test_a_model_that_a_project_names_is_ignored_unless_its_folder_is_trus
                 "folder; to load it, start the server with `--trust FOLDER`"
             ]
             found = await editor.answered(lambda: editor.complete_end(BUFFER))
-            assert found[0].label == "if zinnia in self.all:", "the command's model answers"
+            assert found[0].label == "if rose in self.all:", "the command's model answers"
 
 
 async def posted(port: int) -> str:
@@ -248,7 +248,7 @@ async def test_an_editor_can_come_by_a_port(model: Path, redraft: Run) -> None:
         editor = Editor(client)
         await editor.initialize(POOR)
         found = await editor.answered(lambda: editor.complete_end(BUFFER))
-        assert found[0].label == "if zinnia in self.all:"
+        assert found[0].label == "if rose in self.all:"
         assert "400 Bad Request" in await posted(port)
         await client.shutdown_session()
         assert process.wait(DEADLINE) == 0
