@@ -231,16 +231,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Completion:
-    """A next token and the text up to the end of its line; both empty at the end of the output."""
+    """A suggestion: its first token and its whole text; both empty at the end of the output."""
 
     token: str
     text: str
-    log_prob: float  # of the token; -inf if the editor has no probability model
+    log_prob: float  # that it is right; of a network's suggestion that its token is; -inf unknown
     prototype: Prototype | None
 
     @property
     def probability(self) -> float | None:
-        """The probability of the token, or None if the editor has no probability model."""
+        """The probability of the suggestion, or None if the editor has no probability model."""
         return None if self.log_prob == -math.inf else math.exp(self.log_prob)
 
     def to_json(self) -> dict[str, Any]:

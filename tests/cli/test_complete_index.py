@@ -76,8 +76,13 @@ def test_a_place_that_is_not_there_is_told(
     assert f"error: {message}" in done.stderr
 
 
-def test_indexing_needs_a_trained_model(tmp_path: Path, redraft: Run) -> None:
+def test_a_code_base_is_completed_from_without_a_trained_model(
+    tmp_path: Path, redraft: Run
+) -> None:
     project = write_project(tmp_path / "shop", OTHERS)
-    done = redraft("index", project, "-o", tmp_path / "mine")
-    assert done.returncode == 2
-    assert "mine: no model there yet; name a trained one with --from MODEL" in done.stderr
+    assert redraft("index", project, "-o", tmp_path / "mine").returncode == 0
+    file = project / "new.py"
+    file.write_text('def add_violet(self, violet):\n    """Add the violet."""\n    ')
+    done = redraft("complete", tmp_path / "mine", f"{file}:3:5", "-k", "1")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["text"].startswith("if violet in self.all:")

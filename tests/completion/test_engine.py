@@ -18,6 +18,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> CompletionEngine:
     return CompletionEngine(basket_model(tmp_path_factory.getbasetemp()))
 
 
+class CompletingEditor(VerbatimEditor):
+    """An editor that the engine asks for completions."""
+
+    completes = True
+
+
 BUFFER = "class Shelf:\n" + method("zorblax")
 
 
@@ -47,10 +53,24 @@ def test_a_new_line_is_indented_as_its_place_demands(engine: CompletionEngine) -
         assert indentation + best.text == "    if zorblax in self.all:"
 
 
-def test_text_after_the_cursor_is_ignored(engine: CompletionEngine) -> None:
-    offset = BUFFER.index("self.put")
-    cut, whole = engine.complete(BUFFER[:offset], offset), engine.complete(BUFFER, offset)
-    assert [each.text for each in cut] == [each.text for each in whole]
+def test_what_follows_the_cursor_is_not_suggested_again(engine: CompletionEngine) -> None:
+    offset = BUFFER.index("self.put(") + len("self.put(")
+    assert engine.complete(BUFFER[:offset], offset)[0].text == "zorblax)"
+    assert engine.complete(BUFFER[:offset] + ")\n", offset)[0].text == "zorblax"
+    whole = [suggestion.text for suggestion in engine.complete(BUFFER, offset)]
+    assert "zorblax)" not in whole
+    line = BUFFER.index("if zorblax")
+    again = BUFFER[:line] + "\n        " + BUFFER[line:]
+    assert "if zorblax in self.all:" not in [each.text for each in engine.complete(again, line)]
+
+
+@pytest.mark.parametrize("prefix", ["", "        x = 1\n"])
+def test_nothing_is_suggested_that_no_statement_begins_with(
+    engine: CompletionEngine, prefix: str
+) -> None:
+    text = BUFFER[: BUFFER.index("if")] + prefix.lstrip()
+    for suggestion in engine.complete(text, len(text), 20):
+        assert suggestion.text.lstrip()[0] not in "=)]},.:;+%/<>|&^!"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +97,7 @@ def test_no_two_suggestions_are_alike_and_there_are_at_most_k(engine: Completion
 
 
 def test_prototypes_are_retrieved_once_for_a_function(engine: CompletionEngine) -> None:
-    class Counting(VerbatimEditor):
+    class Counting(CompletingEditor):
         begun = 0
 
         def start_session(self, x: Input, prototypes: Sequence[Prototype]) -> CompletionSession:
@@ -107,7 +127,7 @@ def test_a_function_does_not_borrow_from_itself_as_it_was_indexed(
 def test_the_first_suggestion_goes_on_until_its_brackets_are_closed() -> None:
     lines = "total = add(\n    1,\n    2,\n)\nreturn total"
     example = Example({"docstring": "Add.", "name": "f", "arguments": ""}, lines)
-    engine = CompletionEngine(RetrieveAndEdit(Bm25Retriever.build([example]), VerbatimEditor()))
+    engine = CompletionEngine(RetrieveAndEdit(Bm25Retriever.build([example]), CompletingEditor()))
     text = 'def g():\n    """Add."""\n    total ='
     assert engine.complete(text, len(text))[0].text == " add(\n        1,\n        2,\n    )"
 

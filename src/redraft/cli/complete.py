@@ -54,11 +54,11 @@ def command(
     fields = fields_of(loaded.retriever.examples)
     if fields != list(FIELDS):
         raise ConfigError(
-            f"{model}: holds no Python functions (its inputs have {', '.join(fields)}); fit one "
-            "on the pairs of `redraft mine`, or ask this one with `redraft predict`"
+            f"{model}: holds no Python functions (its inputs have {', '.join(fields)}); make "
+            "one with `redraft index`, or ask this one with `redraft predict`"
         )
     engine = CompletionEngine(loaded)
-    for rank, suggestion in enumerate(engine.complete(text, offset, k), start=1):
+    for rank, suggestion in enumerate(engine.complete(text, offset, k, file=name), start=1):
         if form is Format.JSON:
             emit({"rank": rank, **suggestion.to_json()})
         else:

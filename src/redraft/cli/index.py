@@ -1,4 +1,4 @@
-"""`redraft index`: use a trained model on a code base."""
+"""`redraft index`: make a code base the examples of a model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,14 +8,14 @@ import typer
 from redraft.cli._console import emit, print_note, progress, working
 from redraft.cli._options import StoreOption, argument
 from redraft.cli.mine import show_skipped
-from redraft.errors import ConfigError
 
 
 def command(
     paths: Annotated[list[Path], argument("Python files or folders.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Output folder of the model.")],
     source: Annotated[
-        Path | None, typer.Option("--from", help="Trained model to start from. [the one in --out]")
+        Path | None,
+        typer.Option("--from", help="Trained model to start from. [the one in --out, or none]"),
     ] = None,
     without: Annotated[
         list[str] | None,
@@ -24,22 +24,22 @@ def command(
     store: StoreOption = None,
     verbose: Annotated[bool, typer.Option(help="List every skipped file.")] = False,
 ) -> None:
-    """Replace the examples of a trained model by the functions of a code base.
+    """Make the functions of a code base the examples of a model, to complete code from them.
 
-    Keeps the weights: nothing is trained, and the code is never run. Run again for the same model,
-    the command updates only the functions of changed files. With `--store` the examples of a new
-    model are stored in the database, wherever those of the model in `--from` are.
+    Nothing is trained, and the code is never run. With `--from` the weights of a trained model are
+    kept. Run again for the same model, the command updates only the functions of changed files.
+    With `--store` the examples of a new model are stored in the database, wherever those of the
+    model in `--from` are.
 
-    Example: `redraft index src/ -o mine/ --from model/`, later `redraft index src/ -o mine/`
+    Example: `redraft index src/ -o mine/`, then `redraft complete mine/ src/cards.py:12:9`
     """
-    from redraft.completion.project import Project, index_project
+    from redraft.completion.project import Project, empty_model, index_project
     from redraft.model import RetrieveAndEdit
     from redraft.persistence import locked, stored_model
     from redraft.storage.artifact_writer import ensure_writable
     from redraft.storage.locking import exclusive
 
-    if source is None and not out.exists():
-        raise ConfigError(f"{out}: no model there yet; name a trained one with --from MODEL")
+    is_new = source is not None or not out.exists()
     ensure_writable(out)
     project = Project.read(
         paths,
@@ -47,11 +47,14 @@ def command(
         watch=lambda sources: progress(sources, "mining", total=len(sources)),
     )
     show_skipped(project.skipped, verbose=verbose)
-    with exclusive(out) if source else locked(out), working("embedding the functions"):
-        is_stored = source is None or stored_model(source) is not None
-        loaded = RetrieveAndEdit.load(source or out, store=store if is_stored else None)
+    with exclusive(out) if is_new else locked(out), working("embedding the functions"):
+        if source is None and is_new:
+            loaded = empty_model()
+        else:
+            is_stored = source is None or stored_model(source) is not None
+            loaded = RetrieveAndEdit.load(source or out, store=store if is_stored else None)
         model, change = index_project(loaded, project)
-        if source is not None or change.rows or change.examples:
+        if is_new or change.rows or change.examples:
             model.save(out, store=store)
     print_note(f"{len(project.files):,} files, {len(project.skipped):,} skipped")
     emit(

@@ -9,13 +9,15 @@ from typing import Annotated
 import typer
 
 from redraft.cli._console import print_note
-from redraft.cli._options import ModelArgument, StoreOption
+from redraft.cli._options import StoreOption, argument
 from redraft.errors import MissingExtraError
 from redraft.storage.artifact import open_artifact
 
 
 def command(
-    model: ModelArgument,
+    model: Annotated[
+        Path | None, argument("Folder of a trained model. [none: the code of the workspace]")
+    ] = None,
     tcp: Annotated[
         int | None,
         typer.Option(
@@ -41,14 +43,16 @@ def command(
     """Complete Python code in your editor, and show the source of each suggestion.
 
     Started by an editor; speaks the Language Server Protocol on stdin and stdout. The functions of
-    the open workspace folders become the examples, in memory: the model on disk is not changed.
+    the open workspace folders become the examples, in memory. Needs no model: suggestions are
+    copied from the code of the workspace. A model with a network, if given, is not changed.
 
-    Example, for an editor's settings: `redraft lsp model/`
+    Example, for an editor's settings: `redraft lsp`
     """
     from redraft.persistence import check_store
 
-    open_artifact(model)  # report a damaged model before the editor connects
-    check_store(model, store)
+    if model is not None:
+        open_artifact(model)  # report a damaged model before the editor connects
+        check_store(model, store)
     try:
         from redraft.server.lsp.connection import serve_stdio, serve_tcp
         from redraft.server.lsp.handlers import create_server

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redraft.data.rows import BadRow
+from redraft.editing.base import VerbatimEditor
 from redraft.errors import PairsError
 from redraft.mining.python_functions import FIELDS, Source, find_sources, mine
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.base import Retriever
+from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.types import Example
 
 Progress = Callable[[Sequence[Source]], Iterable[Source]]
@@ -77,6 +79,11 @@ class IndexChange:
             else:
                 added += functions
         return cls(sorted(row for rows in rows_of.values() for row in rows), added)
+
+
+def empty_model() -> RetrieveAndEdit:
+    """Return a model without examples: once a project is indexed, it completes from its code."""
+    return RetrieveAndEdit(Bm25Retriever.build([]), VerbatimEditor())
 
 
 def index_project(model: RetrieveAndEdit, project: Project) -> tuple[RetrieveAndEdit, IndexChange]:

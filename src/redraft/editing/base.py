@@ -26,6 +26,11 @@ class Editor(ABC):
     distinct_outputs: ClassVar[bool] = True
     """True if of several prototypes with one output only the nearest is of use."""
 
+    @property
+    def completes(self) -> bool:
+        """True if completions come from a model of the editor rather than from prototypes."""
+        return False
+
     @abstractmethod
     def wants(self, k: int) -> int:
         """Return the number of prototypes needed to predict `k` candidates."""

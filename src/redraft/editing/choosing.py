@@ -274,6 +274,11 @@ class ChoosingEditor(Editor):
             is_familiar=is_familiar,
         )
 
+    @property
+    def completes(self) -> bool:
+        """True if the network completes."""
+        return self.neural is not None and self.neural.completes
+
     def start_session(self, x: Input, prototypes: Sequence[Prototype]) -> CompletionSession:
         """Return a session of the neural editor, or one that completes from the prototypes."""
         if self.neural is not None:

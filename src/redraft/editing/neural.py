@@ -258,6 +258,11 @@ class NeuralEditor(Editor):
         log_weights = torch.tensor(weights, device=device)
         return next_tokens, next_tokens.start(state, log_weights, positions.to(device))
 
+    @property
+    def completes(self) -> bool:
+        """True: the network has a distribution over the next token."""
+        return True
+
     @torch.inference_mode()
     def start_session(self, x: Input, prototypes: Sequence[Prototype]) -> NeuralSession:
         """Encode an input and its prototypes once, for the completion of many prefixes."""

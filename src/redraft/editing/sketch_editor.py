@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class SketchEditor:
     network: NeuralEditor
     model: SketchModel
     table: ValueTable
+
+    completes: ClassVar[bool] = False  # a sketch has no values
 
     def wants(self, k: int) -> int:  # noqa: ARG002
         """Return 0: the network reads no prototype."""

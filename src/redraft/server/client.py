@@ -134,9 +134,14 @@ class Client:
         body = {"x": _value(x), "prefix": prefix, "k": k}
         return self._post("/v1/complete", body, schema.CompleteResponse).completions
 
-    def complete_buffer(self, text: str, offset: int, k: int = 5) -> list[schema.CompletionSchema]:
-        """Return at most `k` completions at the character `offset` of a Python buffer."""
-        body = {"text": text, "offset": offset, "k": k}
+    def complete_buffer(
+        self, text: str, offset: int, k: int = 5, *, file: str | None = None
+    ) -> list[schema.CompletionSchema]:
+        """Return at most `k` completions at the character `offset` of a Python buffer.
+
+        `file` is the path of the buffer, if it has one.
+        """
+        body = {"text": text, "offset": offset, "k": k, "file": file}
         return self._post("/v1/complete", body, schema.CompleteResponse).completions
 
     def add(self, examples: Iterable[Example]) -> int:

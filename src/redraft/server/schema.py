@@ -128,6 +128,9 @@ class CompleteRequest(ModelRequest):
     prefix: Text = Field("", description="The output so far.")
     text: Buffer | None = Field(None, description="A Python buffer.")
     offset: int | None = Field(None, ge=0, description="The cursor in `text`, in characters.")
+    file: str | None = Field(
+        None, max_length=4096, description="The path of the buffer: its functions count more."
+    )
     k: Count = Field(5, description="Maximum number of completions.")
 
     @model_validator(mode="after")

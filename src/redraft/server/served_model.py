@@ -56,11 +56,17 @@ class _State:
     meta: list[str]
 
     @classmethod
-    def of(cls, model: RetrieveAndEdit) -> "_State":
+    def of(cls, model: RetrieveAndEdit, previous: "_State | None" = None) -> "_State":
         examples = model.retriever.examples
         fields = list(examples[0].x) if examples else []
         meta = sorted({key for example in examples for key in example.meta})
-        return cls(model, CompletionEngine(model), fields, meta)
+        engine = CompletionEngine(model, previous.engine if previous else None)
+        return cls(model, engine, fields, meta)
+
+    @property
+    def completes_python(self) -> bool:
+        """True if the examples are functions, or may become functions."""
+        return self.fields in ([], list(FIELDS))
 
     @cached_property
     def space(self) -> EmbeddingMap | None:
@@ -148,7 +154,7 @@ class ServedModel:
             fields=state.fields,
             meta=state.meta,
             examples=len(state.model.retriever.examples),
-            completes_python=state.fields == list(FIELDS),
+            completes_python=state.completes_python,
             samples=[dict(x) for x in state.samples],
         )
 
@@ -194,8 +200,10 @@ class ServedModel:
             if request.text is None or request.offset is None:
                 x = state.ordered(request.x or "", "x")
                 completions = state.engine.session(x).complete(request.prefix, request.k)
-            elif state.fields == list(FIELDS):
-                completions = state.engine.complete(request.text, request.offset, request.k)
+            elif state.completes_python:
+                completions = state.engine.complete(
+                    request.text, request.offset, request.k, file=request.file
+                )
             else:
                 raise schema.FieldError(
                     f"{self.name}: cannot complete a Python buffer, since its input has the "
@@ -249,7 +257,7 @@ class ServedModel:
             model, change = index_project(state.model, project)
             return model.retriever, len(change.rows) + len(change.examples)
 
-        return self._change(indexed)
+        return self._change(indexed, prepare=True)
 
     def refresh(self) -> bool:
         """Adopt changes that other programs made to the folder or the store; True if any."""
@@ -270,8 +278,12 @@ class ServedModel:
         """Wait up to `seconds` for another program to change the store."""
         self._state.examples.wait(seconds)
 
-    def _change(self, change: Callable[[_State], tuple[Retriever, int]]) -> int:
+    def _change(
+        self, change: Callable[[_State], tuple[Retriever, int]], *, prepare: bool = False
+    ) -> int:
         """Adopt the retriever that `change` returns, on disk first; returns its count of changes.
+
+        If `prepare`, its functions are indexed for completion before it is adopted.
 
         A count of 0 changes nothing. The folder stays locked during reload, change and save, so
         that no change of another program is lost.
@@ -290,7 +302,10 @@ class ServedModel:
                 except StoreError as error:  # it is saved; the next refresh will load it
                     _LOG.warning("%s", error)
                     return count
-            self._state = _State.of(model)
+            state = _State.of(model, self._state)
+            if prepare:
+                state.engine.prepare()
+            self._state = state
             return count
 
     def _locked_folder(self) -> AbstractContextManager[None]:

@@ -140,9 +140,11 @@ _OPTIONS = {
 
 
 def create_server(
-    model: Path, store: str | None = None, *, trusted: Sequence[Path] = ()
+    model: Path | None, store: str | None = None, *, trusted: Sequence[Path] = ()
 ) -> RedraftServer:
-    """Return a language server for the model in a folder, with all handlers registered.
+    """Return a language server with all handlers registered.
+
+    `model` is the folder of a model; without one, the workspace alone is completed from.
 
     The editor's settings may select another model only inside the `trusted` folders.
     """

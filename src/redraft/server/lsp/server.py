@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+MAX_PATH = 4096
+"""Longest path of a document that is compared with the indexed files."""
+
 MAX_PROTOTYPES = 200
 """Recent prototypes to cache, in case the editor requests their documentation."""
 
@@ -103,7 +106,7 @@ class RedraftServer(LanguageServer):
     """A language server for one editor; loads the model in the background."""
 
     def __init__(
-        self, model: Path, store: str | None = None, *, trusted: Sequence[Path] = ()
+        self, model: Path | None, store: str | None = None, *, trusted: Sequence[Path] = ()
     ) -> None:
         super().__init__("redraft", __version__, protocol_cls=PlainProtocol)
         self.model = model
@@ -158,7 +161,7 @@ class RedraftServer(LanguageServer):
     async def prepare(self) -> None:
         """Load the model, then index the workspace."""
         folder = self.settings.model or self.model
-        title = "redraft: loading the model"
+        title = "redraft: loading the model" if folder else "redraft: starting"
         self.served = await work_in_background(
             self, self._background, title, lambda _: _load(folder, self.store)
         )
@@ -201,7 +204,9 @@ class RedraftServer(LanguageServer):
             raise PairsError(
                 f"documents above {schema.MAX_BUFFER_LENGTH:,} characters are not completed"
             )
-        request = schema.CompleteRequest(text=text, offset=cursor.offset, k=self.settings.k)
+        request = schema.CompleteRequest(
+            text=text, offset=cursor.offset, k=self.settings.k, file=_path_of(uri)
+        )
         completions = await self._worker.run(
             (kind, uri), lambda: served.complete(request), otherwise=None
         )
@@ -249,9 +254,19 @@ class EditorLog(logging.Handler):
             loop.call_soon_threadsafe(self._server.log, record.getMessage(), level)
 
 
-def _load(folder: Path, store: str | None) -> "ServedModel":
+def _path_of(uri: str) -> str | None:
+    """Return the path of a document, None if it has none or an unusual one."""
+    path = to_fs_path(uri)
+    return path if path and len(path) <= MAX_PATH else None
+
+
+def _load(folder: Path | None, store: str | None) -> "ServedModel":
+    from redraft.completion.project import empty_model
     from redraft.persistence import stored_model
     from redraft.server.served_model import ServedModel
+
+    if folder is None:
+        return ServedModel("workspace", empty_model())
 
     # the model may come from the editor's settings and not be in the store
     store = store if stored_model(folder) else None

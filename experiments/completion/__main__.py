@@ -1,0 +1,89 @@
+"""Completion from the code of a project.
+
+train    train the ranker on projects of a list, and write it into the package
+measure  ask the product at cursors of held-out projects, and write results.json
+
+The wheels are those that `python -m experiments.corpus LIST -o OUT` keeps in OUT/archives.
+"""
+
+import random
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from experiments.completion.measurement import Answer, measure
+from experiments.completion.projects import CURSORS, CutProject, archives, cut, read_wheel
+from experiments.completion.summary import rows_of, summary
+from experiments.completion.training import IndexedProject, fit_similarity, fit_trees, rankings
+from experiments.lib.results import write_results
+from redraft.cli._console import progress
+from redraft.completion.project_session import STARTER
+
+HERE = Path(__file__).parent
+LIST = HERE.parent / "autocomplete" / "packages_small.txt"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train or measure, as the command line asks."""
+    parser = ArgumentParser(
+        prog="python -m experiments.completion",
+        description=__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("action", choices=("train", "measure"))
+    parser.add_argument("--archives", type=Path, required=True, help="folder of wheels")
+    parser.add_argument("--list", type=Path, default=LIST, help="packages with their split")
+    parser.add_argument("--split", help="split of the list (train to train, test to measure)")
+    parser.add_argument("--functions", type=int, default=20, help="functions of each project")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of results.json")
+    chosen = parser.parse_args(arguments)
+    (_train if chosen.action == "train" else _measure)(chosen)
+
+
+def _train(chosen: Namespace) -> None:
+    projects = [IndexedProject.of(project) for project in _projects(chosen, "train")]
+    weights = fit_similarity(progress(projects, "similarities", total=len(projects)))
+    rng = random.Random(chosen.seed)
+    rows = [
+        row
+        for indexed in progress(projects, "continuations", total=len(projects))
+        for row in rankings(indexed, weights, rng)
+    ]
+    STARTER.mkdir(exist_ok=True)
+    np.save(STARTER / "similarity.npy", weights)
+    fit_trees(rows, chosen.seed).save(STARTER / "acceptance.npz")
+
+
+def _measure(chosen: Namespace) -> None:
+    rng = random.Random(chosen.seed)
+    projects = list(_projects(chosen, "test"))
+    answers: list[Answer] = []
+    for project in progress(projects, "projects", total=len(projects)):
+        answers += measure(project, rng)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    lines = "".join(answer.to_json() + "\n" for answer in answers)
+    (chosen.out / "answers.jsonl").write_text(lines, encoding="utf-8")
+    split = chosen.split or "test"
+    write_results(chosen.out / "results.json", "completion", rows_of(answers, split, chosen.seed))
+    print(summary(answers, CURSORS))
+
+
+def _projects(chosen: Namespace, split: str) -> Iterator[CutProject]:
+    """Yield the projects of a split, with functions cut out."""
+    rng = random.Random(chosen.seed)
+    packages = _packages(chosen.list, chosen.split or split)
+    wheels = archives(chosen.archives, packages)
+    for wheel in progress(wheels, "reading", total=len(wheels)):
+        yield cut(wheel.name.split("-")[0], read_wheel(wheel), chosen.functions, rng)
+
+
+def _packages(path: Path, split: str) -> list[str]:
+    lines = (line.split("#")[0].split() for line in path.read_text(encoding="utf-8").splitlines())
+    return [line[0] for line in lines if line[1:] == [split]]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Completion from the code of a project, without a network and without training.
+
+Continuations that occur elsewhere are ranked by the probability that they are right, which
+gradient-boosted trees estimate from their occurrences. Trees and weights were trained on other
+projects (`experiments/completion`) and are part of the package.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redraft.completion.continuations import (
+    MIN_WIDTH,
+    Occurrences,
+    Stream,
+    in_function,
+    in_project,
+    in_similar,
+)
+from redraft.completion.evidence import Continuations, CursorEvidence
+from redraft.completion.gradient_boosting import BoostedTrees
+from redraft.completion.ngram_index import END, START, NgramIndex
+from redraft.completion.renaming import Renaming
+from redraft.completion.similar_functions import SimilarFunction, is_same_function
+from redraft.completion.word_classes import word_class, word_classes
+from redraft.editing.session import CompletionSession, continuation, readable_prefix
+from redraft.text.tokenizer import Tokenizer, detokenize, is_word, spell
+from redraft.types import Completion, Input, Prototype
+
+LEAST_PROBABLE = 0.12
+"""Probability from which a suggestion is shown first."""
+
+LEAST_PROBABLE_SHORT = 0.5
+"""The same for suggestions shorter than `MIN_WIDTH`."""
+
+LEAST_PROBABLE_OTHER = 0.05
+"""Probability from which a suggestion is shown below another."""
+
+GROWTH = 0.8
+"""A suggestion grows while at least this share of its probability is left."""
+
+STARTER = Path(__file__).parent / "starter"
+
+
+@cache
+def starter_weights() -> NDArray[np.float64]:
+    """Return the weights of the similarities of functions."""
+    weights: NDArray[np.float64] = np.load(STARTER / "similarity.npy", allow_pickle=False)
+    return weights
+
+
+@cache
+def starter_trees() -> BoostedTrees:
+    """Return the trees that rank continuations."""
+    return BoostedTrees.load(STARTER / "acceptance.npz")
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The continuations of one reading of the prefix, each with its probability."""
+
+    typed: Sequence[str]
+    continuations: Continuations
+    probability: NDArray[np.float32]
+
+
+class ProjectSession(CompletionSession):
+    """The function at the cursor and the similar ones, renamed."""
+
+    def __init__(
+        self, x: Input, similar: Sequence[SimilarFunction], index: NgramIndex, file: str | None
+    ) -> None:
+        self.index = index
+        self.similar = similar
+        in_file = index.rows_of_file.get(file or "", [])
+        self._is_same_file = np.zeros(len(index.examples), np.bool_)
+        self._is_same_file[in_file] = True
+        self._own = [row for row in in_file if is_same_function(index.examples[row], x, file)]
+        self._words = list(index.words)
+        self._ids: dict[str, int] = {}
+        self._header = self._encode(Tokenizer().tokenize(f"{x['name']} {x['arguments']}"))
+        self._streams = [
+            self._stream(Renaming.between(one.prototype.example.x, x), one.prototype)
+            for one in similar
+        ]
+
+    def complete(self, prefix: str, k: int = 5) -> list[Completion]:
+        """Return at most `k` suggestions, the best first; none if none is probable enough."""
+        typed = readable_prefix(Tokenizer().tokenize(prefix))
+        readings = [self.rank(typed)]
+        if typed and is_word(typed[-1]) and prefix.endswith(typed[-1]):
+            readings.append(self.rank(typed[:-1], partial=typed[-1]))
+        ranked = [reading for reading in readings if reading is not None]
+        chosen: list[Completion] = []
+        for reading, i in _best_first(ranked):
+            text, token = self._text(prefix, reading, i)
+            if not text.strip() or any(_overlap(text, other.text) for other in chosen):
+                continue
+            probability = float(reading.probability[i])
+            source = self._source(reading, i, text)
+            chosen.append(Completion(token, text, math.log(probability), source))
+            if len(chosen) == k:
+                break
+        return chosen
+
+    def rank(self, typed: Sequence[str], partial: str = "") -> _Ranked | None:
+        """Return the continuations of the tokens `typed`, those that begin with `partial`."""
+        continuations = self.continuations(typed, partial)
+        if continuations is None:
+            return None
+        probability = starter_trees().probabilities(continuations.features)
+        return _Ranked(typed, continuations, probability)
+
+    def continuations(self, typed: Sequence[str], partial: str = "") -> Continuations | None:
+        """Return the continuations of the tokens `typed` with their features."""
+        context = self._encode(typed)
+        widths = [len(text) for text in spell(typed)]
+        shares = [one.probability for one in self.similar]
+        parts = in_project(self.index, context, self._is_same_file, self._own)
+        parts += in_similar(self._streams, shares, context)
+        parts += in_function(context, widths)
+        if not parts:
+            return None
+        occurrences = Occurrences.join(parts)
+        if partial:
+            occurrences = occurrences.take(np.flatnonzero(self._begin(occurrences, partial)))
+            if not len(occurrences.source):
+                return None
+        evidence = CursorEvidence(
+            tokens=len(typed),
+            last_class=word_class(typed[-1]) if typed else 0,
+            is_attribute=bool(typed) and typed[-1] == ".",
+            matches=_longest_matches(occurrences),
+            shares=(sum(shares[:1]), sum(shares[:4])),
+            score=self.similar[0].score if self.similar else 0.0,
+            known=np.asarray([*context, *self._header], np.int32),
+        )
+        added = self._words[len(self.index.words) :]
+        classes = np.concatenate([self.index.classes, word_classes(added)])
+        return Continuations.of(occurrences, evidence, classes)
+
+    def text(self, typed: Sequence[str], continuations: Continuations, i: int) -> str:
+        """Return the text of a continuation of the tokens `typed`."""
+        tokens = self._tokens(continuations, i)
+        return continuation(detokenize(typed), typed, tokens)
+
+    def _tokens(self, continuations: Continuations, i: int) -> list[str]:
+        row = continuations.occurrences.tokens[continuations.first[i]]
+        return [self._words[token] for token in row[: continuations.length[i]]]
+
+    def _encode(self, tokens: Sequence[str]) -> list[int]:
+        """Return the ids of tokens; words that the project does not have get new ones."""
+        ids = []
+        for token in tokens:
+            known = self.index.ids.get(token)
+            if known is None:
+                known = self._ids.setdefault(token, len(self._words))
+                if known == len(self._words):
+                    self._words.append(token)
+            ids.append(known)
+        return ids
+
+    def _stream(self, renaming: Renaming, prototype: Prototype) -> Stream:
+        tokens = Tokenizer().tokenize(renaming.apply(prototype.example.y))
+        widths = [0, *(min(len(text), 1000) for text in spell(tokens)), 0]
+        ids = [START, *self._encode(tokens), END]
+        return Stream(np.asarray(ids, np.int32), np.asarray(widths, np.int16))
+
+    def _begin(self, occurrences: Occurrences, partial: str) -> NDArray[np.bool_]:
+        """Return which occurrences begin with a longer word than `partial`."""
+        firsts = occurrences.tokens[:, 0]
+        longer = [
+            token
+            for token in np.unique(firsts).tolist()
+            if self._words[token].startswith(partial) and self._words[token] != partial
+        ]
+        return np.isin(firsts, longer)
+
+    def _text(self, prefix: str, reading: _Ranked, i: int) -> tuple[str, str]:
+        """Return the text to insert and its first token."""
+        tokens = self._tokens(reading.continuations, i)
+        return continuation(prefix, reading.typed, tokens), tokens[0]
+
+    def _source(self, reading: _Ranked, i: int, text: str) -> Prototype | None:
+        """Return a function that contains the suggested text, a similar one if possible."""
+        stripped = text.strip()
+        for one in self.similar:
+            if stripped in one.prototype.example.y:
+                return one.prototype
+        found = reading.continuations
+        origins = found.occurrences.origin[found.first[i] : found.last[i]]
+        for position in origins[origins >= 0].tolist():
+            example = self.index.examples[self.index.rows[position]]
+            if stripped in example.y:
+                return Prototype(example, 1.0)
+        return None
+
+
+def _longest_matches(occurrences: Occurrences) -> int:
+    """Return how many occurrences have the longest match in the project."""
+    in_index = occurrences.source == 0
+    levels = occurrences.level[in_index]
+    if not len(levels):
+        return 0
+    return int(occurrences.weight[in_index][levels == levels.max()].sum())
+
+
+def _best_first(readings: Sequence[_Ranked]) -> list[tuple[_Ranked, int]]:
+    """Return the suggestions that may be shown, the best first, each grown as far as is likely."""
+    pool = [
+        (float(probability), reading, i)
+        for reading in readings
+        for i, probability in enumerate(reading.probability.tolist())
+        if probability >= LEAST_PROBABLE_OTHER
+    ]
+    pool.sort(key=lambda one: (one[1].continuations.width[one[2]] < MIN_WIDTH, -one[0]))
+    shown: list[tuple[_Ranked, int]] = []
+    for probability, reading, i in pool:
+        is_short = reading.continuations.width[i] < MIN_WIDTH
+        least = LEAST_PROBABLE_SHORT if is_short else LEAST_PROBABLE
+        if shown or probability >= least:
+            shown.append((reading, _grown(reading, i)))
+    return shown
+
+
+def _grown(reading: _Ranked, i: int) -> int:
+    """Return the longest continuation that begins like `i` and is nearly as probable."""
+    found = reading.continuations
+    length = found.length[i]
+    begins = (
+        (found.first >= found.first[i])
+        & (found.last <= found.last[i])
+        & (found.length >= length)
+        & (reading.probability >= GROWTH * reading.probability[i])
+    )
+    candidates = np.flatnonzero(begins)
+    return int(candidates[np.argmax(found.width[candidates])])
+
+
+def _overlap(text: str, other: str) -> bool:
+    """Return True if one text begins with the other."""
+    return text.startswith(other) or other.startswith(text)
