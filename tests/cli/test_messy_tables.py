@@ -93,4 +93,4 @@ def test_a_model_without_code_says_so_when_asked_to_complete(table: Path) -> Non
     (table.parent / "a.py").write_text("def f():\n    ")
     done = run("complete", model, f"{table.parent / 'a.py'}:2:5")
     assert done.exit_code == 2
-    assert "holds no Python functions (its inputs have question); fit one on" in done.stderr
+    assert "holds no Python functions (its inputs have question); make one" in done.stderr

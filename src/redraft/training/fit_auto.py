@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.editing.choosing import stored_candidates
+from redraft.editing.proposals import stored_candidates
 from redraft.editing.reranker import Differences, Reranker
 from redraft.editing.slot_filling import Query, opposites
 from redraft.editing.substitution import substitute
