@@ -106,8 +106,9 @@ def _bare(
     retriever: Bm25Retriever, package: str, asked: Asked, cursor: str, prefix: str, rest: str
 ) -> Answer:
     start = time.perf_counter()
-    prototypes = retriever.retrieve([asked.example.x], 1)[0]
-    completions = VerbatimSession(prototypes).complete(prefix, 1)
+    x = asked.example.x
+    others = [one for one in retriever.retrieve([x], 2)[0] if one.example.x != x]
+    completions = VerbatimSession(others).complete(prefix, 1)
     milliseconds = 1000 * (time.perf_counter() - start)
     text = completions[0].text if completions else ""
     return _answer(

@@ -41,7 +41,7 @@ LEAST_PROBABLE_SHORT = 0.5
 LEAST_PROBABLE_OTHER = 0.05
 """Probability from which a suggestion is shown below another."""
 
-GROWTH = 0.8
+GROWTH = 0.9
 """A suggestion grows while at least this share of its probability is left."""
 
 STARTER = Path(__file__).parent / "starter"
