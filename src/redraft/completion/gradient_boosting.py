@@ -53,12 +53,13 @@ class BoostedTrees:
 
     def probabilities(self, features: Floats) -> Floats:
         """Return the logistic function of the sum of all trees for each row (R, F): (R,)."""
-        trees = np.arange(len(self.feature))
-        rows = np.arange(len(features))[:, None]
-        nodes = np.zeros((len(features), len(trees)), np.int16)
+        count, size = self.feature.shape
+        roots = np.arange(count, dtype=np.int32) * size
+        rows = np.arange(len(features), dtype=np.int32)[:, None] * features.shape[1]
+        nodes = np.broadcast_to(roots, (len(features), count))
         for _ in range(self.depth):
-            values = features[rows, self.feature[trees, nodes]]
-            is_left = values <= self.threshold[trees, nodes]
-            nodes = np.where(is_left, self.left[trees, nodes], self.right[trees, nodes])
-        scores = self.value[trees, nodes].sum(1)
+            values = features.take(rows + self.feature.take(nodes))
+            is_left = values <= self.threshold.take(nodes)
+            nodes = roots + np.where(is_left, self.left.take(nodes), self.right.take(nodes))
+        scores = self.value.take(nodes).sum(1)
         return np.asarray(1 / (1 + np.exp(-scores)), np.float32)

@@ -137,6 +137,7 @@ class ServedModel:
         served = cls(name, _connected(model, lm), folder if persist else None)
         served._lm = lm
         served._manifest = manifest
+        served._state.engine.prepare()
         return served
 
     @property

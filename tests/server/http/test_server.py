@@ -252,3 +252,12 @@ def test_a_foreign_host_is_an_error() -> None:
         with pytest.raises(ConfigError, match=f"--host {host}: not an address of this machine"):
             bind(BindAddress(host, 0))
     assert url_of("::1", 80) == "http://[::1]:80"
+
+
+def test_responses_are_sent_without_waiting_for_an_acknowledgement() -> None:
+    with (
+        bind(BindAddress("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
