@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.autocomplete.tables import TABLES as AUTOCOMPLETE
+from experiments.completion.summary import TABLES as COMPLETION
 from experiments.hearthstone.run import TABLES as HEARTHSTONE
 from experiments.lib.results import Row, read_results
 from experiments.lib.tables import Table
@@ -40,6 +41,7 @@ class Source:
 
 
 SOURCES = (
+    Source(HERE / "completion" / "results.json", COMPLETION),
     Source(HERE / "hearthstone" / "results.json", HEARTHSTONE),
     Source(HERE / "pairs" / "results.json", PAIRS),
     Source(HERE / "public_pairs" / "results.json", PUBLIC_PAIRS),

@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--split", help="split of the list (train to train, test to measure)")
     parser.add_argument("--functions", type=int, default=20, help="functions of each project")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--answers", type=Path, help="file to write every suggestion to")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of results.json")
     chosen = parser.parse_args(arguments)
     (_train if chosen.action == "train" else _measure)(chosen)
@@ -64,8 +65,9 @@ def _measure(chosen: Namespace) -> None:
     for project in progress(projects, "projects", total=len(projects)):
         answers += measure(project, rng)
     chosen.out.mkdir(parents=True, exist_ok=True)
-    lines = "".join(answer.to_json() + "\n" for answer in answers)
-    (chosen.out / "answers.jsonl").write_text(lines, encoding="utf-8")
+    if chosen.answers:  # code of other people: for reading, not to be published
+        lines = "".join(answer.to_json() + "\n" for answer in answers)
+        chosen.answers.write_text(lines, encoding="utf-8")
     split = chosen.split or "test"
     write_results(chosen.out / "results.json", "completion", rows_of(answers, split, chosen.seed))
     print(summary(answers, CURSORS))

@@ -161,11 +161,11 @@ def fit_trees(rows: Sequence[Ranking], seed: int) -> BoostedTrees:
         warnings.simplefilter("ignore")
         data = lightgbm.Dataset(features, labels, weight=weights)
         booster = lightgbm.train(settings, data, num_boost_round=ROUNDS)
-    return _exported(booster.dump_model()["tree_info"])
+    return exported(booster.dump_model()["tree_info"], DEPTH)
 
 
-def _exported(trees: Sequence[dict[str, Any]]) -> BoostedTrees:
-    """Return the trees as arrays."""
+def exported(trees: Sequence[dict[str, Any]], depth: int) -> BoostedTrees:
+    """Return trees of at most `depth` splits, as the trainer writes them, as arrays."""
     tables = [_nodes(tree["tree_structure"]) for tree in trees]
     size = max(len(table) for table in tables)
     padded = [table + [(0, 0.0, 0, 0, 0.0)] * (size - len(table)) for table in tables]
@@ -178,7 +178,7 @@ def _exported(trees: Sequence[dict[str, Any]]) -> BoostedTrees:
         left.astype(np.int16),
         right.astype(np.int16),
         value.astype(np.float32),
-        depth=DEPTH,
+        depth=depth,
     )
 
 

@@ -1,0 +1,138 @@
+"""The completion experiment: cutting projects, what is right, and the exported trees."""
+
+import random
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pytest
+
+from experiments.completion.measurement import Answer, buffer_of
+from experiments.completion.projects import (
+    PLACEHOLDER,
+    archives,
+    cut,
+    is_right,
+    prefixes,
+    read_wheel,
+)
+from experiments.completion.summary import rows_of, summary
+from experiments.completion.training import (
+    IndexedProject,
+    Ranking,
+    exported,
+    fit_similarity,
+    fit_trees,
+    rankings,
+)
+from experiments.tests.wheels import write_wheel
+from redraft.mining.python_functions import mine_content
+
+SOURCE = "".join(
+    f'def twice_{n}(a):\n    """Twice {n}."""\n    count = len(a)\n    total = {n} * count\n'
+    "    if total > 10:\n        print(total)\n    return total\n\n"
+    for n in range(8)
+)
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    files = {"pack/code.py": SOURCE, "pack/tests/test_code.py": SOURCE, "pack/bad.py": "def ("}
+    return write_wheel(tmp_path, "pack-1.0", files)
+
+
+def test_a_cut_project_parses_and_gives_back_its_bodies(wheel: Path) -> None:
+    sources = read_wheel(wheel)
+    assert list(sources) == ["pack/code.py"]
+    project = cut("pack", sources, 3, random.Random(0))
+    assert len(project.asked) == 3
+    text = project.files["pack/code.py"]
+    assert text.count(PLACEHOLDER) == 3
+    mined = mine_content(text, name="code.py", package="pack")
+    assert isinstance(mined, list)
+    for asked in project.asked:
+        assert asked.example.y not in [example.y for example in mined]
+        whole, offset = buffer_of(text, asked, asked.example.y)
+        lines = asked.example.y.replace("\n", "\n" + asked.indentation)
+        assert whole[:offset].endswith(lines)
+        assert lines in SOURCE
+
+
+def test_prefixes_end_where_their_names_say() -> None:
+    body = "a = 1\nb = 2\nc = 3\nreturn a"
+    found = dict(prefixes(body, random.Random(0)))
+    assert found["empty body"] == ""
+    assert found["after line 1"] == "a = 1\n"
+    assert found["after line 3"] == "a = 1\nb = 2\nc = 3\n"
+    assert body.startswith(found["random token"])
+
+
+@pytest.mark.parametrize(
+    ("suggestion", "rest", "expected"),
+    [
+        ("return total", "    return total\n", True),
+        ("return tot", "    return total\n", False),
+        ("return total + 1", "return total", False),
+        ("  ", "return", False),
+    ],
+)
+def test_a_suggestion_is_right_if_the_rest_begins_with_it(
+    suggestion: str, rest: str, expected: bool
+) -> None:
+    assert is_right(suggestion, rest) == expected
+
+
+def test_wheels_are_found_by_the_names_of_packages(wheel: Path) -> None:
+    assert archives(wheel.parent, ["Pack==1.0", "missing==2"]) == [wheel]
+
+
+def test_continuations_of_a_project_are_ranked(wheel: Path) -> None:
+    indexed = IndexedProject.of(cut("pack", read_wheel(wheel), 3, random.Random(0)))
+    weights = fit_similarity([indexed])
+    assert np.isfinite(weights).all()
+    rows = list(rankings(indexed, weights, random.Random(0)))
+    assert {row.cursor for row in rows} >= {"after line 1", "after line 3"}
+    assert any(row.is_right.any() for row in rows)
+
+
+def test_exported_trees_give_the_probabilities_of_their_trainer() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(500, 5)).astype(np.float32)
+    labels = features[:, 0] * features[:, 1] + rng.normal(size=500) / 3 > 0
+    settings = {"objective": "binary", "max_depth": 4, "verbose": -1, "num_threads": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(features, labels), 20)
+    trees = exported(booster.dump_model()["tree_info"], 4)
+    np.testing.assert_allclose(
+        trees.probabilities(features), np.asarray(booster.predict(features)), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_trees_learn_what_is_right() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(1000, 5)).astype(np.float32)
+    labels = features[:, 0] > 0
+    trees = fit_trees([Ranking("empty body", features, labels)], seed=0)
+    assert ((trees.probabilities(features) > 0.5) == labels).mean() > 0.95
+
+
+def test_rows_count_long_right_suggestions_and_what_is_shown() -> None:
+    def answer(system: str, text: str, *, is_right: bool) -> Answer:
+        return Answer(
+            "p", "empty body", system, text, "", is_right, len(text) > 9, 0.5, 1.0, False, False
+        )
+
+    answers = [
+        answer("redraft", "return total", is_right=True),
+        answer("redraft", "return", is_right=True),
+        answer("redraft", "", is_right=False),
+        answer("bare prototype", "return other", is_right=False),
+        answer("bare prototype", "return total", is_right=True),
+        answer("bare prototype", "return x + y", is_right=False),
+    ]
+    first, second, lead = rows_of(answers, "test", 0)
+    assert first.metrics["right"] == pytest.approx(33.33)
+    assert first.metrics["shown"] == pytest.approx(66.67)
+    assert first.metrics["precision"] == 100
+    assert second.metrics["precision"] == pytest.approx(33.33)
+    assert lead.metrics["right"] == 0
+    assert "precision 100.0" in summary(answers, ["empty body"])
