@@ -12,7 +12,9 @@ def test_the_demo_ends_with_a_table_a_report_and_a_model(tmp_path: Path, redraft
     assert done.stdout.count("prototype → answer") == 3
     assert "no answer: the best candidate's confidence is" in done.stdout
     assert "Asked again: SELECT name FROM agents" in done.stdout
-    assert "a completion at the cursor" in done.stdout
+    assert "5 were cut out and are typed again" in " ".join(done.stdout.split())
+    assert "▏return a.max_mag(b, context=self)" in done.stdout
+    assert done.stdout.count("▏") == 5
     right = {
         row.split("│")[1].strip(): int(row.split("│")[2].split()[0])
         for row in done.stdout.splitlines()

@@ -133,7 +133,8 @@ def test_a_buffer_needs_a_model_of_functions(tmp_path: Path) -> None:
     shapes = plain(functions)
     assert shapes.info().completes_python
     [found] = shapes.complete(request)
-    assert (found.text, found.probability) == ("return side * side", None)
+    assert found.text == "return side * side"
+    assert (found.probability or 0) > 0.5
 
 
 def test_a_project_takes_the_place_of_the_examples(tmp_path: Path) -> None:

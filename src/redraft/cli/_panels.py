@@ -199,12 +199,18 @@ def suggestion_line(suggestion: "Completion", *, rank: int) -> Text:
     return text
 
 
-def suggestions_panel(buffer: str, suggestions: "Sequence[Completion]") -> Panel:
-    """Return a panel with the buffer up to the cursor and the suggestions for it."""
-    lines = [suggestion_line(item, rank=rank) for rank, item in enumerate(suggestions, start=1)]
-    shown = lines or [Text("no suggestion", style="yellow")]
-    parts = Group(code(f"{buffer.rstrip()}\n    ▏"), Text(), *shown)
-    return Panel(parts, title="a completion at the cursor ▏", title_align="left")
+def completed_function(function: "Example", typed: str, suggestion: "Completion") -> Text:
+    """Return the header of a function, the typed part of its body, and a suggestion."""
+    text = Text(f"\n{function.meta['file']}\n", style="dim")
+    text.append(f"    def {function.x['name']}({function.x['arguments']}):\n", style="default")
+    text.append("".join(f"        {line}\n" for line in typed.splitlines()), style="default")
+    added = suggestion.text.strip().replace("\n    ", "\n        ")
+    text.append("        ▏", style="default").append(added, style="bold green not dim")
+    origin = suggestion.prototype
+    cited = (
+        f"from {origin.example.x['name']}, {source(origin.example)}" if origin else "names edited"
+    )
+    return text.append(f"    {suggestion.probability or 0:.0%}, {cited}")
 
 
 def abstained_line(confidence: float, threshold: float) -> Text:

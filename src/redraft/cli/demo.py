@@ -35,6 +35,14 @@ ADDED = ("who is on call this weekend?", "SELECT name FROM agents WHERE shift = 
 SOURCE_FILES = 150
 """Files of the standard library that are mined."""
 
+CURSORS = (
+    ("_pydecimal.py", "__rmod__", 0),
+    ("_pydecimal.py", "max_mag", 1),
+    ("_pydecimal.py", "divide_int", 2),
+    ("asyncio/streams.py", "open_unix_connection", 0),
+)
+"""Functions to complete, by file and name, and how many lines of each are typed."""
+
 
 def command(
     out: Annotated[
@@ -163,28 +171,37 @@ def _systems(model: "RetrieveAndEdit", seconds: float) -> "Iterator[tuple[str, R
 
 
 def _complete_code() -> None:
-    """Print completions of functions of the standard library, from its other functions."""
-    from redraft.cli._panels import suggestions_panel
+    """Print completions in functions that are cut out of the standard library."""
+    from redraft.cli._panels import completed_function
     from redraft.completion.engine import CompletionEngine
-    from redraft.data.rows import BadRow
-    from redraft.editing.base import VerbatimEditor
-    from redraft.mining.python_functions import as_source, mine, standard_library
-    from redraft.model import RetrieveAndEdit
-    from redraft.retrieval.bm25 import Bm25Retriever
+    from redraft.completion.project import Project, empty_model, index_project
+    from redraft.mining.python_functions import as_source, standard_library
 
-    with working("mining the standard library"):
-        mined = map(mine, standard_library()[:SOURCE_FILES])
-        functions = [row for rows in mined if not isinstance(rows, BadRow) for row in rows]
-    long_bodies = [function for function in functions if function.y.count("\n") >= 4]
-    example = long_bodies[SEED % len(long_bodies)]
-    others = [function for function in functions if function.y != example.y]
-    model = RetrieveAndEdit(Bm25Retriever.build(others), VerbatimEditor())
-    typed = "\n".join(example.y.split("\n")[:2]) + "\n"
-    buffer = as_source(example.x, typed)
-    suggestions = CompletionEngine(model).complete(buffer, len(buffer), k=3)
+    with working("indexing the standard library"):
+        project = Project({}, []).updated(standard_library()[:SOURCE_FILES])
+        asked = [
+            (function, lines)
+            for file, name, lines in CURSORS
+            for function in project.files.get(file, [])
+            if function.x["name"] == name
+        ]
+        cut = [function for function, _ in asked]
+        files = {
+            name: [function for function in functions if function not in cut]
+            for name, functions in project.files.items()
+        }
+        model, _ = index_project(empty_model(), Project(files, []))
+        engine = CompletionEngine(model)
+        engine.prepare()
     console = stdout()
     console.print(
-        f"\n[bold]2. Your own code[/bold]\n{len(functions):,} functions of the standard library, "
-        "indexed without training; a completion at the cursor (█):"
+        f"\n[bold]2. Your own code[/bold]\n{len(model.retriever.examples):,} functions of the "
+        f"standard library, indexed without training. {len(cut)} were cut out and are typed again; "
+        "what is suggested at the cursor:"
     )
-    console.print(suggestions_panel(buffer, suggestions))
+    for function, lines in asked:
+        typed = "".join(f"{line}\n" for line in function.y.split("\n")[:lines])
+        buffer = as_source(function.x, typed)
+        file = str(function.meta["file"])
+        for suggestion in engine.complete(buffer, len(buffer), 1, file=file):
+            console.print(completed_function(function, typed, suggestion), soft_wrap=True)

@@ -68,6 +68,7 @@ class Continuations:
     last: NDArray[np.int64]  # (C,) row after the last
     length: NDArray[np.int64]  # (C,) tokens
     width: NDArray[np.int64]  # (C,) characters
+    ends_line: NDArray[np.bool_]  # (C,)
     features: NDArray[np.float32]  # (C, F)
 
     @classmethod
@@ -80,7 +81,7 @@ class Continuations:
         support = _Support.of(occurrences)
         row = cursor.row(occurrences)
         parts = [_at_length(i, layout, support, row) for i in range(MAX_TOKENS)]
-        columns = (np.concatenate([part[j] for part in parts]) for j in range(5))
+        columns = (np.concatenate([part[j] for part in parts]) for j in range(6))
         return cls(occurrences, *columns)
 
 
@@ -164,7 +165,7 @@ def _at_length(
     if not is_chosen.any():
         width = len(cursor) + _FEATURES
         empty = np.zeros(0, np.int64)
-        return empty, empty, empty, empty, np.zeros((0, width), np.float32)
+        return *(empty,) * 4, np.zeros(0, np.bool_), np.zeros((0, width), np.float32)
     counts = np.add.reduceat(support.counts, starts)[is_chosen]
     maxima = np.maximum.reduceat(support.maxima, starts)[is_chosen]
     ends = np.append(starts[1:], len(layout.is_new))[is_chosen]
@@ -191,7 +192,7 @@ def _at_length(
         ]
     ).astype(np.float32)
     lengths = np.full(count, i + 1)
-    return rows, ends, lengths, layout.width[rows, i], features
+    return rows, ends, lengths, layout.width[rows, i], layout.ends_line[rows, i], features
 
 
 _FEATURES = 8 + 12 + 3 + 3 + 5 + 4

@@ -32,7 +32,7 @@ from redraft.editing.session import CompletionSession, continuation, readable_pr
 from redraft.text.tokenizer import Tokenizer, detokenize, is_word, spell
 from redraft.types import Completion, Input, Prototype
 
-LEAST_PROBABLE = 0.12
+LEAST_PROBABLE = 0.13
 """Probability from which a suggestion is shown first."""
 
 LEAST_PROBABLE_SHORT = 0.5
@@ -43,6 +43,9 @@ LEAST_PROBABLE_OTHER = 0.05
 
 GROWTH = 0.9
 """A suggestion grows while at least this share of its probability is left."""
+
+LINE_GROWTH = 0.8
+"""The same for growth to the end of a line."""
 
 STARTER = Path(__file__).parent / "starter"
 
@@ -232,11 +235,12 @@ def _grown(reading: _Ranked, i: int) -> int:
     """Return the longest continuation that begins like `i` and is nearly as probable."""
     found = reading.continuations
     length = found.length[i]
+    least = np.where(found.ends_line, LINE_GROWTH, GROWTH) * reading.probability[i]
     begins = (
         (found.first >= found.first[i])
         & (found.last <= found.last[i])
         & (found.length >= length)
-        & (reading.probability >= GROWTH * reading.probability[i])
+        & (reading.probability >= least)
     )
     candidates = np.flatnonzero(begins)
     return int(candidates[np.argmax(found.width[candidates])])
