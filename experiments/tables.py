@@ -1,8 +1,8 @@
 """Write the result tables into the pages: run `python -m experiments.tables` after an experiment.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end of table -->` in a page of this folder
-or in the project's README, and is made from the results.json of its experiment alone. With
-`--check` nothing is written, and the exit code is 1 if a page is out of date.
+or in docs/results.md, and is made from the results.json of its experiment alone. With `--check`
+nothing is written, and the exit code is 1 if a page is out of date.
 """
 
 import re
@@ -25,7 +25,6 @@ from redraft.errors import PairsError, RedraftError
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-README = ROOT / "README.md"
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ _TABLE = re.compile(
 
 def pages() -> Iterator[Path]:
     """Yield the pages that may hold tables."""
-    yield README
+    yield ROOT / "docs" / "results.md"
     yield from sorted(HERE.glob("*/*.md"))
 
 

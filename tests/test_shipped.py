@@ -1,4 +1,4 @@
-"""What the repository promises runs: every example, every command of the README, fast start-up."""
+"""What the repository promises runs: every example, every command of the pages, fast start-up."""
 
 import os
 import re
@@ -14,15 +14,32 @@ from redraft import Example, RetrieveAndEdit
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+MOST_LINES = 150
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language: str, *pages: str) -> list[str]:
+    """Return the code blocks of a language in these pages of docs/."""
+    text = "".join((ROOT / "docs" / page).read_text() for page in pages)
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def commands() -> list[str]:
-    """The README's `redraft` commands."""
-    return [line for line in "\n".join(blocks("sh")).splitlines() if line.startswith("redraft ")]
+def run(command: str, folder: Path) -> str:
+    """Run a command of a page in a folder and return its output."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": path},
+    )
+    # `check` leaves with 1 when it has found something
+    fine = (0, 1) if command.startswith("redraft check ") else (0,)
+    assert done.returncode in fine, f"{command}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize(
@@ -36,39 +53,48 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
     assert done.stdout
 
 
-def test_every_command_of_the_readme_runs_in_order(tmp_path: Path) -> None:
+def test_the_readme_is_short_and_its_index_lists_every_page() -> None:
+    assert len(README.splitlines()) <= MOST_LINES
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert pages == set(re.findall(r"\]\(([^)/]+\.md)\)", index))
+
+
+def test_the_examples_of_the_readme_print_what_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    for name, code in re.findall(r'```python title="(.*?)"\n(.*?)```', README, flags=re.DOTALL):
+        (tmp_path / name).write_text(code)
+    examples = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
+    assert len(examples) == README.count("```sh\n") == 2
+    for commands, shown in examples:
+        outputs = [run(command, tmp_path) for command in commands.splitlines()]
+        # probabilities differ a little between machines, and functions move within their files
+        number = r"[\d.]+%|:\d+$"
+        assert re.sub(number, "", outputs[-1], flags=re.M) == re.sub(number, "", shown, flags=re.M)
+
+
+def test_every_command_of_the_docs_runs_in_order(tmp_path: Path) -> None:
     for name in ("errors.py", "types.py", "cli/demo.py", "cli/_panels.py"):  # the rest takes longer
         (tmp_path / "src" / "redraft" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "src" / "redraft" / name, tmp_path / "src" / "redraft" / name)
-    assert len(commands()) >= 8
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    for command in commands():
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PATH": path},
-        )
-        # `check` leaves with 1 when it has found something
-        fine = (0, 1) if command.startswith("redraft check ") else (0,)
-        assert done.returncode in fine, f"{command}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
-    for code in blocks("python"):
+    pages = ("pairs.md", "completion.md")
+    commands = "".join(blocks("sh", *pages)).splitlines()
+    assert len(commands) >= 16
+    for command in commands:
+        run(command, tmp_path)
+    for code in blocks("python", *pages):
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
 
 
-def test_the_readmes_client_asks_a_real_server(tmp_path: Path) -> None:
+def test_the_client_of_the_docs_asks_a_real_server(tmp_path: Path) -> None:
     from tests.server.http.servers import running
 
     pair = Example({"text": "sum the first 3 items of decks"}, "sum(decks[:3])")
     RetrieveAndEdit.fit([pair], retriever="lexical", editor="verbatim").save(tmp_path / "model")
-    [code] = blocks("py")
+    [code] = blocks("py", "serving.md")
     with running(tmp_path / "model") as server:
         code = code.replace("http://127.0.0.1:8000", server.url)
         done = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 
 from experiments import tables
 from experiments.lib.tables import Table
-from experiments.tables import HERE, README, SOURCES, Source, filled, main, pages
+from experiments.tables import HERE, ROOT, SOURCES, Source, filled, main, pages
 
 
 @pytest.mark.parametrize("page", list(pages()), ids=lambda page: f"{page.parent.name}/{page.name}")
@@ -21,7 +21,7 @@ def test_every_table_stands_in_a_page_of_its_experiment() -> None:
         name: page.parent.name
         for page in pages()
         for name in re.findall("<!-- table: (.+) -->", page.read_text())
-        if page != README
+        if page.is_relative_to(HERE)
     }
     for source in SOURCES:
         experiment, rows = source.results.relative_to(HERE).parts[0], source.rows()
@@ -32,7 +32,7 @@ def test_every_table_stands_in_a_page_of_its_experiment() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [HERE / "README.md", *pages()],
+    sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *HERE.glob("*.md"), *pages()}),
     ids=lambda page: f"{page.parent.name}/{page.name}",
 )
 def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:

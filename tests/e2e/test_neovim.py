@@ -54,7 +54,7 @@ vim.api.nvim_create_autocmd('CompleteDone', {
   end,
 })
 """
-"""As in the README, but for the command."""
+"""As in docs/completion.md, but for the command."""
 
 ASK = """luaeval("(function()
   local position = { line = vim.fn.line('$') - 1, character = 10 }
