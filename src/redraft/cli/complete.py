@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from redraft.cli._console import Format, emit, stdout, working
+from redraft.cli._console import Format, emit, print_note, stdout, working
 from redraft.cli._options import FormatOption, ModelArgument, StoreOption, argument, ranged
 from redraft.config.ranges import CANDIDATES, shorten
 from redraft.errors import ConfigError
@@ -58,7 +58,10 @@ def command(
             "one with `redraft index`, or ask this one with `redraft predict`"
         )
     engine = CompletionEngine(loaded)
-    for rank, suggestion in enumerate(engine.complete(text, offset, k, file=name), start=1):
+    suggestions = engine.complete(text, offset, k, file=name)
+    if not suggestions:
+        print_note("no suggestion is probable enough at this cursor")
+    for rank, suggestion in enumerate(suggestions, start=1):
         if form is Format.JSON:
             emit({"rank": rank, **suggestion.to_json()})
         else:
