@@ -127,7 +127,7 @@ async def test_an_editor_borrows_from_the_store_and_changes_nothing_there(
     model_of(shop).save(tmp_path / "model", store=store)
     before = list(load_model(tmp_path / "model", store=store).retriever.examples)
     other = write_project(tmp_path / "other", ("rose", "sage"))
-    buffer = 'def add_x(self, x):\n    """Add the {}."""\n    '
+    buffer = 'def add_{0}(self):\n    """Add the {0}."""\n    '
     async with running_editor(tmp_path / "model", "--store", store) as editor:
         await editor.initialize()
         found = await editor.answered(lambda: editor.complete_end(buffer.format("zinnia")))

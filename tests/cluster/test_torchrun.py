@@ -115,7 +115,7 @@ def read_until(process: "subprocess.Popen[str]", step: int) -> str:
 
 def last_loss(told: str) -> float:
     """The loss of the last step; there is no other after it."""
-    [found] = re.findall(rf"step {STEPS} of {STEPS}  loss ([\d.]+)", told)
+    [found] = re.findall(rf"step {STEPS} of {STEPS}  done  loss ([\d.]+)", told)
     return float(found)
 
 
@@ -135,7 +135,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, part: str) -> Whole:
     with launched(arguments(part, pairs, "whole")) as process:
         out, said = finish(process)
     assert [json.loads(line)["examples"] for line in out] == [60]  # one worker speaks
-    assert said.count(f"{part}: at most") == 1
+    assert said.count(f"{part}: training on") == 1
     return Whole(pairs, said)
 
 
@@ -148,13 +148,13 @@ def test_after_sigkill_of_a_worker_the_run_ends_by_itself_as_if_nothing_had_been
         os.kill(worker(process, rank), signal.SIGKILL)
         out, after = finish(process)
     assert len(out) == 1
-    assert before.count(f"{part}: at most") == after.count(f"{part}: at most") == 1
+    assert before.count(f"{part}: training on") == after.count(f"{part}: training on") == 1
     survivor = 1 - rank
     # torchrun may end the survivor before that notices
     errors = re.findall(r"^error: (.*)", after, re.MULTILINE)
     assert all(error.startswith(f"worker {survivor} of 2 has lost another") for error in errors)
     assert "Traceback" not in after
-    steps = [int(step) for step in re.findall(r"step (\d+) of", after.partition("at most")[2])]
+    steps = [int(step) for step in re.findall(r"step (\d+) of", after.partition("training on")[2])]
     assert steps[0] > 1  # it did not begin anew
     assert last_loss(after) == last_loss(whole.said)
     folder = whole.pairs.parent
