@@ -25,7 +25,7 @@ SEED ?= 0
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(READY) ## See the whole product on this machine's own standard library
+demo: $(READY) ## See answers with their sources, and completions from the standard library
 	@$(BIN)/redraft demo -o demo
 
 test: $(READY) ## Run every test but those of `test-cluster` and `test-lm`

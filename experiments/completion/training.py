@@ -89,7 +89,6 @@ def fit_similarity(projects: Iterable[IndexedProject]) -> NDArray[np.float64]:
 def _candidates(indexed: IndexedProject, example: Example) -> tuple[list[list[float]], list[bool]]:
     """Return the features of candidate functions, and whether their bodies begin alike."""
     file = str(example.meta["file"])
-    uniform = np.zeros(len(similarities(example.x, example, rank=None, file=file)))
     retrieved = indexed.retrieved(example)
     ranks = {id(prototype.example): rank for rank, prototype in enumerate(retrieved)}
     in_file = (indexed.index.examples[row] for row in indexed.index.rows_of_file.get(file, []))
@@ -101,7 +100,7 @@ def _candidates(indexed: IndexedProject, example: Example) -> tuple[list[list[fl
             features.append(similarities(example.x, other, rank=ranks.get(key), file=file))
             renamed = Renaming.between(other.x, example.x).apply(other.y)
             begins.append(renamed.strip()[:MIN_WIDTH] == example.y.strip()[:MIN_WIDTH])
-    return features or [uniform.tolist()], begins or [False]
+    return features, begins
 
 
 @dataclass(frozen=True)

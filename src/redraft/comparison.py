@@ -29,9 +29,10 @@ Answer = Callable[[Input], Sequence[Candidate]]
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What to compare: `lm` asks a language model, `fit` trains a network as well if it says so.
+    """Options of a comparison.
 
-    `seconds` end the questions, 0 for no limit; `price` is that of a million tokens.
+    `fit` may train a network; `lm` adds the rows of a language model. No question is asked after
+    `seconds`, unless they are 0. `price` is that of a million tokens.
     """
 
     fit: FitOptions = FitOptions()  # noqa: RUF009 (frozen)

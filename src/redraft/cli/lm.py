@@ -12,7 +12,7 @@ from redraft.config.ranges import Range
 
 
 class Action(StrEnum):
-    """What to do."""
+    """Actions of `redraft lm`."""
 
     START = "start"
 

@@ -148,11 +148,8 @@ def match_lengths(tokens: Ids, context: Sequence[int]) -> NDArray[np.int64]:
     return lengths
 
 
-def in_function(context: Sequence[int], widths: Sequence[int]) -> list[Occurrences]:
-    """Return the occurrences of the end of the prefix in the prefix itself."""
-    stream = Stream(
-        np.asarray([START, *context, END], np.int32), np.asarray([0, *widths, 0], np.int16)
-    )
+def in_function(stream: Stream, context: Sequence[int]) -> list[Occurrences]:
+    """Return the occurrences of the end of the prefix in the prefix itself, given as a stream."""
     lengths = match_lengths(stream.tokens, context)[:-1]
     best = int(lengths.max(initial=0))
     if best < 2:  # a single token is no evidence

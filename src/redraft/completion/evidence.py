@@ -32,7 +32,7 @@ _FILE_LEVELS = (1, 3, 5)
 
 @dataclass(frozen=True)
 class CursorEvidence:
-    """What is known before any continuation: the same for all of them."""
+    """Features of the cursor, which all continuations share."""
 
     tokens: int  # of the prefix
     last_class: int  # of the last token of the prefix

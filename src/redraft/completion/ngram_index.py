@@ -18,6 +18,9 @@ from redraft.types import Example
 ORDERS = (1, 2, 3, 4, 6, 9, 13)
 """Context lengths that are indexed, in tokens."""
 
+MAX_WIDTH = 1000
+"""Characters of a token that count."""
+
 START, END = 0, 1
 """Ids before the first and after the last token of an output."""
 
@@ -109,8 +112,15 @@ def _encode(text: str, words: list[str], ids: dict[str, int]) -> Encoded:
             ids[token] = len(words)
             words.append(token)
     stream = [START, *(ids[token] for token in tokens), END]
-    widths = [0, *(min(len(spelled), 1000) for spelled in spell(tokens)), 0]
-    return np.asarray(stream, np.int32), np.asarray(widths, np.int16)
+    return np.asarray(stream, np.int32), token_widths(tokens)
+
+
+def token_widths(tokens: Sequence[str]) -> NDArray[np.int16]:
+    """Return the characters of each token with its implicit space, 0 for `START` and `END`.
+
+    Longer tokens than `MAX_WIDTH`, such as data in a string, count as that long.
+    """
+    return np.asarray([0, *(min(len(text), MAX_WIDTH) for text in spell(tokens)), 0], np.int16)
 
 
 def _tables(tokens: Ids, starts: NDArray[np.int64]) -> Iterable[tuple[NDArray[np.uint32], Ids]]:

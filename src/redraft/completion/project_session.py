@@ -24,19 +24,19 @@ from redraft.completion.continuations import (
 )
 from redraft.completion.evidence import Continuations, CursorEvidence
 from redraft.completion.gradient_boosting import BoostedTrees
-from redraft.completion.ngram_index import END, START, NgramIndex
+from redraft.completion.ngram_index import END, START, NgramIndex, token_widths
 from redraft.completion.renaming import Renaming
 from redraft.completion.similar_functions import SimilarFunction, is_same_function
 from redraft.completion.word_classes import word_class, word_classes
 from redraft.editing.session import CompletionSession, continuation, readable_prefix
-from redraft.text.tokenizer import Tokenizer, detokenize, is_word, spell
+from redraft.text.tokenizer import Tokenizer, detokenize, is_word
 from redraft.types import Completion, Input, Prototype
 
 LEAST_PROBABLE = 0.13
 """Probability from which a suggestion is shown first."""
 
 LEAST_PROBABLE_SHORT = 0.5
-"""The same for suggestions shorter than `MIN_WIDTH`."""
+"""Probability from which a suggestion shorter than `MIN_WIDTH` is shown first."""
 
 LEAST_PROBABLE_OTHER = 0.05
 """Probability from which a suggestion is shown below another."""
@@ -45,7 +45,7 @@ GROWTH = 0.9
 """A suggestion grows while at least this share of its probability is left."""
 
 LINE_GROWTH = 0.8
-"""The same for growth to the end of a line."""
+"""A suggestion grows to the end of a line while at least this share is left."""
 
 STARTER = Path(__file__).parent / "starter"
 
@@ -122,11 +122,10 @@ class ProjectSession(CompletionSession):
     def continuations(self, typed: Sequence[str], partial: str = "") -> Continuations | None:
         """Return the continuations of the tokens `typed` with their features."""
         context = self._encode(typed)
-        widths = [len(text) for text in spell(typed)]
         shares = [one.probability for one in self.similar]
         parts = in_project(self.index, context, self._is_same_file, self._own)
         parts += in_similar(self._streams, shares, context)
-        parts += in_function(context, widths)
+        parts += in_function(self._as_stream(typed), context)
         if not parts:
             return None
         occurrences = Occurrences.join(parts)
@@ -170,9 +169,11 @@ class ProjectSession(CompletionSession):
 
     def _stream(self, renaming: Renaming, prototype: Prototype) -> Stream:
         tokens = Tokenizer().tokenize(renaming.apply(prototype.example.y))
-        widths = [0, *(min(len(text), 1000) for text in spell(tokens)), 0]
+        return self._as_stream(tokens)
+
+    def _as_stream(self, tokens: Sequence[str]) -> Stream:
         ids = [START, *self._encode(tokens), END]
-        return Stream(np.asarray(ids, np.int32), np.asarray(widths, np.int16))
+        return Stream(np.asarray(ids, np.int32), token_widths(tokens))
 
     def _begin(self, occurrences: Occurrences, partial: str) -> NDArray[np.bool_]:
         """Return which occurrences begin with a longer word than `partial`."""

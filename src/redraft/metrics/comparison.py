@@ -16,7 +16,7 @@ from redraft.types import Example
 
 @dataclass(frozen=True)
 class Answered:
-    """What a system answered to one question, and what that took."""
+    """The answer of a system to one question, with its time and requests."""
 
     output: str | None
     seconds: float
@@ -86,7 +86,7 @@ class SystemComparison:
 
     @property
     def measure(self) -> str:
-        """What decides: exact answers, or similarity if no system has any."""
+        """The metric that ranks the systems: exact, or similarity if no answer is exact."""
         return "exact" if any(any(system.exact) for system in self.systems) else "similarity"
 
     @cached_property

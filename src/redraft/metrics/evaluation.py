@@ -18,7 +18,7 @@ SHOWN_WRONG = 5
 
 @dataclass(frozen=True)
 class Baseline:
-    """What retrieval alone reaches, without an edit: the nearest stored outputs as answers."""
+    """Scores of retrieval alone: the nearest stored outputs as answers, unedited."""
 
     right: int
     metrics: Mapping[str, float]

@@ -44,7 +44,7 @@ class MeasuredRetriever:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was measured, on how many held-out pairs; `chosen` is the name of a retriever."""
+    """The retriever that was chosen, and the scores of all on `pairs` held-out pairs."""
 
     chosen: str
     pairs: int
