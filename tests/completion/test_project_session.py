@@ -88,6 +88,6 @@ def test_an_index_after_a_change_reuses_what_it_knows(engine: CompletionEngine) 
 
 def test_tokens_of_any_length_may_stand_before_the_cursor(engine: CompletionEngine) -> None:
     start = BUFFER.index("if zorblax")
-    data = f"data = '{'a' * 40_000}'\n        "
+    data = f"data = '{'a' * 40_000}\0'\n        "
     text = BUFFER[:start] + data * 2
     assert all(one.text for one in engine.complete(text, len(text)))

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.completion.word_classes import word_classes
+from redraft.completion.word_classes import EDGES, word_classes
 from redraft.text.tokenizer import Tokenizer, spell
 from redraft.types import Example
 
@@ -24,7 +24,6 @@ MAX_WIDTH = 1000
 START, END = 0, 1
 """Ids before the first and after the last token of an output."""
 
-_WORDS = ("", "\0")  # of START and END: no token of a text is equal to either
 _MULTIPLIER = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
@@ -48,7 +47,7 @@ class NgramIndex:
     @classmethod
     def build(cls, examples: Sequence[Example], known: "NgramIndex | None" = None) -> "NgramIndex":
         """Index the outputs of `examples`; outputs that `known` has are not tokenized again."""
-        words = list(known.words) if known else list(_WORDS)
+        words = list(known.words) if known else list(EDGES)
         ids = dict(known.ids) if known else {word: i for i, word in enumerate(words)}
         cache = known.encoded if known else {}
         encoded: dict[str, Encoded] = {}

@@ -11,12 +11,15 @@ from redraft.text.tokenizer import JOIN
 NONE, KEYWORD, NAME, NEWLINE, SPACE, NUMBER, QUOTE, SIGN, SPLIT, JOINED = range(10)
 """The classes; `SPLIT` is a sign after which a suggestion may end."""
 
+EDGES = ("<start>", "<end>")
+"""Stand for the edges of an output. No text has these tokens: words contain no punctuation."""
+
 _KEYWORDS = frozenset(keyword.kwlist)
 
 
 def word_class(word: str) -> int:
     """Return the class of a token."""
-    if not word or word == "\0":
+    if word in EDGES:
         return NONE
     if word == JOIN:
         return JOINED
