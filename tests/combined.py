@@ -8,7 +8,7 @@ from redraft.editing.neural import NeuralEditor
 from redraft.editing.sketch_editor import SketchEditor
 from redraft.model import RetrieveAndEdit
 from redraft.training.fit import FitOptions, Split
-from redraft.training.fit_choosing import _combined
+from redraft.training.fit_choosing import Judge, _combined
 from redraft.training.fit_neural import train_neural, train_sketches
 from redraft.types import Example
 
@@ -26,9 +26,6 @@ def combined_model(
         neural = train_sketches(Split(train, dev), editor.templates.table, options)
     else:
         neural = train_neural(Split(train, dev), model.retriever, options)
-    chooser = _combined(editor, neural, dev, model.retriever, is_known=False, deadline=math.inf)
+    chooser = _combined(neural, Judge(dev, model.retriever, editor), deadline=math.inf)
     assert chooser is not None
-    both = ChoosingEditor(
-        editor.templates, editor.chooser, reranker=editor.reranker, neural=neural, combined=chooser
-    )
-    return RetrieveAndEdit(model.retriever, both)
+    return RetrieveAndEdit(model.retriever, editor.with_neural(neural, chooser))

@@ -44,7 +44,7 @@ from redraft.config.toml import DEFAULT_RETRIEVER
 from redraft.editing.base import Editor, VerbatimEditor
 from redraft.editing.neural import NeuralEditor
 from redraft.retrieval.base import Retriever
-from redraft.training.fit import FitOptions
+from redraft.training.fit import FitOptions, editor_config
 from redraft.types import Candidate, Example, TracedToken
 
 TINY: dict[str, Any] = {
@@ -172,6 +172,7 @@ def test_the_papers_networks_have_the_papers_sizes() -> None:
         assert settings["network"]["architecture"] == "lstm"
         assert settings["network"]["width"] == 256
         assert settings["training"]["steps"] == 3000
+        editor_config(533, FitOptions({"editor": dict(settings)}))  # knows every setting
 
 
 def test_an_editor_is_given_other_prototypes_than_the_nearest(bench: Bench) -> None:

@@ -134,11 +134,9 @@ def lm_systems(train: Sequence[Example], lm: LmEditor) -> list[System]:
     alone = LmEditor(replace(lm.settings, shots=0), lm.client)
     nearest = LmEditor(lm.settings, lm.client, selection="nearest")
     cover = LmEditor(lm.settings, lm.client, selection="cover")
-    draw = random.Random(0)
-
-    def randomly(_: Input) -> list[Prototype]:
-        rows = draw.sample(range(len(train)), min(lm.settings.shots, len(train)))
-        return [Prototype(train[row], 1.0) for row in rows]
+    # the same for all questions: the server reads them once
+    drawn = random.Random(0).sample(train, min(lm.settings.shots, len(train)))
+    examples = [Prototype(example, 1.0) for example in drawn]
 
     def retrieved(x: Input) -> Sequence[Prototype]:
         return retriever.retrieve([x], POOL, distinct=False)[0]
@@ -146,7 +144,7 @@ def lm_systems(train: Sequence[Example], lm: LmEditor) -> list[System]:
     name = "language model"
     return [
         System(f"{name} alone", _asking(alone, lambda _: [])),
-        System(f"{name} with random examples", _asking(nearest, randomly)),
+        System(f"{name} with random examples", _asking(nearest, lambda _: examples)),
         System(f"{name} with BM25's examples", _asking(nearest, retrieved)),
         System(f"{name} with Redraft's examples", _asking(cover, retrieved)),
     ]

@@ -88,6 +88,14 @@ def test_an_explanation_for_people_has_figures_prototype_diff_and_origins(folder
     )
 
 
+@pytest.mark.parametrize("explain", [(), ("--explain",)])
+def test_an_answer_for_people_says_how_sure_it_is(explain: tuple[str, ...], folder: Path) -> None:
+    options = (*explain, "--format", "table")
+    sure = predict(folder / "sure", TEXT, *options).stdout
+    assert re.search(r"╭─ .*confidence \d+ % ", sure)
+    assert "confidence" not in predict(folder / "few", TEXT, *options).stdout
+
+
 def test_origins_can_be_told_apart_without_colours() -> None:
     provenance = (
         TracedToken("f", "prototype"),
@@ -196,6 +204,8 @@ def test_a_model_abstains_where_it_is_not_sure(folder: Path) -> None:
     shown = predict(folder / "sure", TEXT, "--min-confidence", 0.999, "--format", "table").stdout
     assert shown.startswith("no answer: the best candidate's confidence is ")
     assert "below 100%" in shown
+    assert "│ candidate · " in shown
+    assert "│ answer" not in shown
 
 
 def test_a_precision_becomes_a_confidence(folder: Path) -> None:

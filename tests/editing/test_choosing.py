@@ -1,6 +1,7 @@
 """Propose and choose: stored outputs are never lost, and confidence is bounded by the evidence."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,9 @@ from redraft.editing.choosing import (
     UNFAMILIAR_CONFIDENCE,
     ChoosingEditor,
 )
+from redraft.editing.slot_filling import Query
+from redraft.editing.templates import TemplateModel
+from redraft.editing.value_table import ValueTable
 from redraft.errors import ModelError
 from redraft.model import RetrieveAndEdit
 from redraft.training.fit import FitOptions
@@ -107,6 +111,25 @@ def test_an_input_like_no_example_is_marked(model: RetrieveAndEdit, x: str) -> N
         assert not candidate.is_familiar
         assert candidate.confidence is not None
         assert candidate.confidence <= UNFAMILIAR_CONFIDENCE
+
+
+def test_rare_words_decide_how_much_of_an_input_is_known() -> None:
+    """Counts by hand: of ten inputs, each has "how many" and one has "invoices"."""
+    examples = [
+        Example({"text": f"how many {thing} {thing} 7"}, f"count({thing})")
+        for thing in ("invoices", *(f"thing{i}" for i in range(9)))
+    ]
+    templates = TemplateModel.learn(examples, ValueTable.learn(examples))
+
+    def known_share(text: str) -> float:
+        return templates.known_share(Query.of({"text": text}, templates.table))
+
+    common, rare = 1.0, math.log(11) + 1  # IDF with one added to both counts
+    assert known_share("how many") == 1.0
+    assert known_share("how many 8") == 1.0
+    assert known_share("octopus") == known_share("7") == 0.0
+    expected = 2 * common**2 / (2 * common**2 + rare**2)
+    assert known_share("how many octopus") == pytest.approx(expected)
 
 
 def test_the_chooser_is_never_behind_a_single_proposer_on_held_out_pairs(

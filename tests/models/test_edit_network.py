@@ -22,6 +22,7 @@ from redraft.models.edit_network import (
     EditNetwork,
     EditSizes,
     EditState,
+    copyable_sources,
 )
 
 UNKNOWN, START, END = 1, 2, 3
@@ -80,7 +81,7 @@ sequences = st.lists(st.integers(4, WIDTH - 1), max_size=SLOTS).map(lambda row: 
 def rows_of(draw: st.DrawFn, copying: str) -> Row:
     """An edit example whose target can be produced."""
     sources = draw(st.tuples(*[sequences] * len(SIZES.copyable)))
-    allowed = [copying != "none" and each for each in SIZES.copyable]
+    allowed = copyable_sources(SIZES, copying)
     copied = [
         token for each, may in zip(sources, allowed, strict=True) if may for token in each[:-1]
     ]
@@ -229,6 +230,18 @@ def test_without_copying_only_the_output_vocabulary_has_probability(architecture
     assert not probs[:, :, WRITTEN:].any()
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_copying_from_the_prototype_produces_unknown_words_of_its_output_alone(
+    architecture: str,
+) -> None:
+    probs = expect(network(architecture, "prototype"), ROWS[:1])[0].exp()
+    of_input, of_output, of_prototypes_input = [12, 13], [12, 15], [14]
+    assert (probs[:, of_output] > 0).all()
+    assert not probs[:, [13, *of_prototypes_input]].any()
+    plain_network = network(architecture, "prototype", PLAIN)
+    assert not expect(plain_network, plain(ROWS[:1]))[0].exp()[:, of_input].any()
+
+
 @every
 @quick
 @given(data=st.data())
@@ -255,8 +268,7 @@ def test_a_word_that_can_be_neither_written_nor_copied_counts_as_the_unknown_tok
     model, sources = network(architecture, copying), ROWS[0][0]
     unknown = score(model, [last_word(sources, UNKNOWN)])
     lost = [10, 11, 14]  # 14 stands in x', from which nothing is copied
-    if copying == "none":
-        lost += [9, 12, 13, 15]
+    lost += {"none": [9, 12, 13, 15], "prototype": [9, 13]}.get(copying, [])
     for word in lost:
         close(score(model, [last_word(sources, word)]), unknown)
 
@@ -324,7 +336,8 @@ def test_gradients_are_finite_and_reach_every_parameter(
     found = {name: gradient for name, gradient in gradients.items() if gradient is not None}
     assert [name for name, gradient in found.items() if not gradient.isfinite().all()] == []
     # without copying no token has a slot
-    unlearned = {"slots.weight"} if copying == "none" else set()
+    is_copying = any(copyable_sources(sizes, copying))
+    unlearned = set() if is_copying else {"slots.weight"}
     assert {name for name, gradient in found.items() if not gradient.any()} == unlearned
 
 
@@ -400,7 +413,10 @@ def test_thirty_steps_learn_to_copy_oovs(architecture: str, copying: str) -> Non
     ("names", "message"),
     [
         ({"architecture": "rnn"}, "architecture is 'rnn'; choose one of: transformer, lstm"),
-        ({"copying": "all"}, "copying is 'all'; choose one of: pointer, positional, none"),
+        (
+            {"copying": "all"},
+            "copying is 'all'; choose one of: pointer, positional, prototype, none",
+        ),
     ],
 )
 def test_unknown_names_are_rejected(names: dict[str, str], message: str) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from redraft.editing.choosing import ChoosingEditor
 from redraft.model import RetrieveAndEdit
+from redraft.training import fit_model
 from redraft.training.fit import FitOptions
-from redraft.training.fit_choosing import FOLDS, HOPELESS_QUESTIONS
+from redraft.training.fit_choosing import FOLDS, HOPELESS_QUESTIONS, Judge
 from redraft.types import Example
 from tests.combined import combined_model
 from tests.greetings import NAMES, greeting, settings
@@ -56,6 +57,32 @@ def test_a_network_that_cannot_be_judged_is_not_trained() -> None:
     RetrieveAndEdit.fit(EXAMPLES, options=options)
     assert ready == []
     assert any("no network is trained" in line for line in lines)
+
+
+def test_a_network_is_judged_by_pairs_that_the_judging_editor_has_not_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged: list[tuple[ChoosingEditor, Judge]] = []
+
+    def record(
+        editor: ChoosingEditor, _neural: object, judge: Judge, *_: object, **__: object
+    ) -> ChoosingEditor:
+        judged.append((editor, judge))
+        return editor
+
+    monkeypatch.setattr(fit_model, "add_neural", record)
+    RetrieveAndEdit.fit(MANY, options=FitOptions(settings(1), train=True))
+    [(editor, judge)] = judged
+    assert not {pair.identity for pair in judge.pairs} & {
+        example.identity for example in judge.retriever.examples
+    }
+    assert editor.templates.count == len(MANY)
+    assert judge.editor.templates.count == len(MANY) - len(judge.pairs)
+    [name] = {word for word in judge.pairs[0].x["text"].casefold().split() if word != "greet"}
+    with judge.forgotten_by(editor):
+        assert editor.templates.table.in_inputs[name] == 0
+    assert editor.templates.table.in_inputs[name] > 0
+    assert judge.editor.templates.table.in_inputs[name] == 0
 
 
 def test_stored_inputs_are_answered_as_stored_with_a_network_too(combined: RetrieveAndEdit) -> None:

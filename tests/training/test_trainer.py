@@ -15,7 +15,7 @@ from redraft.errors import ModelError, TrainingInterrupted
 from redraft.training.checkpoint import Checkpoint
 from redraft.training.progress import Report, last_report
 from redraft.training.schedule import RunOptions, TrainingConfig
-from redraft.training.trainer import REACH, StepLoss, Task, train
+from redraft.training.trainer import EARLIEST_STOP, REACH, StepLoss, Task, train
 
 CONFIG = TrainingConfig(steps=24, batch_size=4, learning_rate=0.05)
 
@@ -102,8 +102,31 @@ def test_the_network_ends_with_the_weights_that_scored_best(tmp_path: Path) -> N
     train(early, replace(CONFIG, steps=3), checkpoint=checkpoint(tmp_path / "early"))
     task = LineTask(scores=[1.0, 0.5, 0.9, 0.2, 0.1, 0.3, 0.9, 0.8])
     progress = train(task, CONFIG, checkpoint=checkpoint(tmp_path / "all"))
-    assert (progress.best_step, progress.best_score, progress.step) == (3, 1.0, 24)
+    assert (progress.best_step, progress.best_score) == (3, 1.0)
     assert weights(task) == weights(early)
+
+
+LONG = replace(CONFIG, steps=2 * EARLIEST_STOP)  # evaluated every 50 steps
+
+
+def test_a_run_stops_once_dev_scores_have_stopped_improving(tmp_path: Path) -> None:
+    task = LineTask(scores=[0.1, 1.0, 0.5, 0.9, 0.2, 0.1, 0.3, 0.9])
+    progress = train(task, LONG, checkpoint=checkpoint(tmp_path))
+    assert (progress.best_step, progress.step) == (100, 250)
+    again = LineTask(scores=[])
+    assert train(again, LONG, checkpoint=checkpoint(tmp_path)).step == 250
+    assert weights(again) == weights(task)
+
+
+def test_a_short_run_does_not_stop_early(tmp_path: Path) -> None:
+    task = LineTask(scores=[1.0, *[0.5] * 7])
+    assert train(task, CONFIG, checkpoint=checkpoint(tmp_path)).step == 24
+
+
+def test_a_run_with_a_budget_uses_it_up(tmp_path: Path) -> None:
+    task = LineTask(scores=[1.0, *[0.5] * 30])
+    options = RunOptions(budget=600.0)
+    assert train(task, LONG, checkpoint=checkpoint(tmp_path), options=options).step == LONG.steps
 
 
 def test_every_epoch_sees_every_row_once_in_another_order(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def command(
     ] = None,
     x_columns: options.XColumns = "",
     y_column: options.YColumn = "y",
+    skip_bad: options.SkipBad = None,
     form: FormatOption = Format.TABLE,
     lm: _lm.LmOption = None,
     lm_model: _lm.LmModel = None,
@@ -99,7 +100,7 @@ def command(
         lm_model = client.find_model(lm_model)
     columns = options.columns(x_columns, y_column)
     with working(f"reading {pairs.name}"):
-        known = list(read_pairs(pairs, columns))
+        known = list(options.read_examples(pairs, columns, skip_bad=skip_bad))
         if test is None:
             known, asked = hold_out(known, questions)
         else:

@@ -40,7 +40,7 @@ SETTINGS = {
     "retriever.encoding.pieces": "subwords that out-of-vocabulary words are split into; 0: none",
     **{f"retriever.training.{name}": text for name, text in _ADAM.items()},
     "editor.network.architecture": "transformer or lstm",
-    "editor.network.copying": "pointer, or positional as in the paper",
+    "editor.network.copying": "pointer; positional, as in the paper; prototype, of y' alone; none",
     "editor.network.word_width": "size of word embeddings",
     "editor.network.width": "size of hidden states; a multiple of 8",
     "editor.network.decoder_layers": "layers of the decoder",

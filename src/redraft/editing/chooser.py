@@ -31,9 +31,8 @@ _TINY = 1e-12
 _LARGEST = 1e9
 """The limit of the numbers in a saved chooser."""
 
-FLOOR = 0.03
-"""The share of held-out inputs that are less familiar than those the editor claims to know. On four
-question sets it marks 97 to 100 % of nonsense inputs."""
+FLOOR = 0.04
+"""The share of held-out inputs that are less familiar than those the editor claims to know."""
 
 HIGHEST_FLOOR = 0.4
 """Where held-out inputs are near-copies of each other, a paraphrase is familiar all the same."""

@@ -129,9 +129,13 @@ class ChoosingEditor(Editor):
         chooser = (self.lm_chooser if is_asked else None) or self.combined or self.chooser
         return chooser.confidence if chooser else None
 
-    def with_neural(self, neural: "NeuralEditor | SketchEditor") -> "ChoosingEditor":
-        """Return an editor whose pools have the candidates of a network, before it is judged."""
-        return ChoosingEditor(self.templates, self.chooser, reranker=self.reranker, neural=neural)
+    def with_neural(
+        self, neural: "NeuralEditor | SketchEditor | None", combined: Chooser | None = None
+    ) -> "ChoosingEditor":
+        """Return an editor with a network, and with the chooser of its pools if it was judged."""
+        return ChoosingEditor(
+            self.templates, self.chooser, reranker=self.reranker, neural=neural, combined=combined
+        )
 
     def with_lm(self, lm: LmEditor, lm_chooser: Chooser | None = None) -> "ChoosingEditor":
         """Return an editor whose pools have the answers of a language model."""

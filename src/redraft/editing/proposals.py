@@ -17,8 +17,7 @@ from redraft.editing.reranker import Differences
 from redraft.editing.slot_filling import Query, opposites
 from redraft.editing.substitution import Edit, provenance_of, substitute
 from redraft.editing.templates import Comparison, Template, TemplateModel
-from redraft.editing.value_table import ValueTable
-from redraft.text.spans import WordSpans, is_number, is_word, overlaps
+from redraft.text.spans import WordSpans, is_word, overlaps
 from redraft.types import Candidate, Input, Prototype, TracedToken, normal_input
 
 _LEAST_DISTANCE = 1e-3
@@ -83,7 +82,7 @@ class Proposals:
     templates: Sequence[Template]
     comparison: Comparison
     items: list[Proposal]
-    known_share: float  # of the words of the input that the training inputs have
+    known_share: float  # of the words of the input that the training inputs have, by squared IDF
 
     def candidate(self, proposal: Proposal) -> Candidate:
         """Return the candidate of a proposal, with its best source as the prototype."""
@@ -175,17 +174,7 @@ def propose(
             proposal(stored).sources.append(Support(row, VERBATIM, None))
     items = list(merged.values())
     comparison = templates.compare(query, read)
-    return Proposals(query, prototypes, read, comparison, items, _known_share(query, table))
-
-
-def _known_share(query: Query, table: ValueTable) -> float:
-    """Return the share of an input's words that training inputs have; numbers do not count."""
-    known = [
-        table.in_inputs[word] > 0
-        for word in query.words.folded
-        if is_word(word) and not is_number(word)
-    ]
-    return sum(known) / len(known) if known else 0.0
+    return Proposals(query, prototypes, read, comparison, items, templates.known_share(query))
 
 
 def features_of(proposals: Proposals, transfer: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,6 +18,9 @@ class CompletionSession(ABC):
     def complete(self, prefix: str, k: int = 5) -> list[Completion]:
         """Return at most `k` completions of `prefix`, most probable first."""
 
+    def read_after(self, following: str) -> None:  # noqa: B027
+        """Take the code after the line of the cursor as evidence; ignored unless overridden."""
+
 
 class VerbatimSession(CompletionSession):
     """Completes with the rest of the line in each prototype, aligned with the prefix."""

@@ -24,7 +24,7 @@ from redraft.editing.slot_filling import Query, SlottedExample
 from redraft.editing.slots import Slot
 from redraft.editing.value_table import ValueTable
 from redraft.storage.checks import damaged, read_json
-from redraft.text.spans import Span, WordSpans, overlaps
+from redraft.text.spans import Span, WordSpans, is_number, is_word, overlaps
 from redraft.types import Example
 
 RIDGE = 1.0
@@ -192,6 +192,21 @@ class TemplateModel:
             shares[:, 1],
             length,
         )
+
+    def known_share(self, query: Query) -> float:
+        """Return the share of a query's words that training inputs have, by their squared IDF.
+
+        Numbers do not count. "How do I" is known everywhere: the rare words decide, as in a cosine
+        similarity.
+        """
+        words = [word for word in query.words.folded if is_word(word) and not is_number(word)]
+        weights = [self._idf(word, self.inputs) ** 2 for word in words]
+        known = (
+            weight
+            for word, weight in zip(words, weights, strict=True)
+            if self.table.in_inputs[word] > 0
+        )
+        return math.fsum(known) / math.fsum(weights) if words else 0.0
 
     def _share(self, words: frozenset[str], of: frozenset[str]) -> float:
         # fsum: the order of a set differs between processes, and so would rounded sums

@@ -10,7 +10,7 @@ from redraft.config.ranges import DROPOUT, LAYERS, SHARE, WIDTH, Range, check_ra
 from redraft.errors import ConfigError
 
 ARCHITECTURE_NAMES = ["transformer", "lstm"]
-COPYING_NAMES = ["pointer", "positional", "none"]
+COPYING_NAMES = ["pointer", "positional", "prototype", "none"]
 """The keys of `ARCHITECTURES` and `COPYINGS` in `edit_network`."""
 
 ENCODER_LAYERS = 2

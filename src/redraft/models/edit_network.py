@@ -59,7 +59,7 @@ class EditNetwork(nn.Module):
         super().__init__()
         self.sizes = sizes
         self.config = config
-        self.copyable = [allowed and config.copying != "none" for allowed in sizes.copyable]
+        self.copyable = copyable_sources(sizes, config.copying)
         slot_width = SLOT_WIDTHS[config.copying]
         embedded_width = config.word_width + slot_width
         encoder, decoder = ARCHITECTURES[config.architecture]
@@ -195,13 +195,19 @@ OOV_SLOTS = 40
 FIELD_SLOTS, OUTPUT_SLOTS = 100, 300
 """Positional copy tokens per field of x and of y', as in the paper."""
 
-SLOT_WIDTHS = {"pointer": 32, "positional": 100, "none": 32}
+SLOT_WIDTHS = {"pointer": 32, "positional": 100, "prototype": 100, "none": 32}
 """Sizes of the slot embeddings; of positional copying, as in the paper."""
 
 ARCHITECTURES: dict[str, tuple[type[Encoder], type[Decoder]]] = {
     "transformer": (TransformerEncoder, TransformerDecoder),
     "lstm": (LSTMEncoder, LSTMDecoder),
 }
+
+
+def copyable_sources(sizes: EditSizes, copying: str) -> list[bool]:
+    """Return for each source whether `copying` takes tokens from it: some need a prototype."""
+    first = {"none": len(sizes.copyable), "prototype": sizes.fields}.get(copying, 0)
+    return [allowed and i >= first for i, allowed in enumerate(sizes.copyable)]
 
 
 def _pointer(sizes: EditSizes, config: EditNetworkConfig) -> Copying:
@@ -211,7 +217,7 @@ def _pointer(sizes: EditSizes, config: EditNetworkConfig) -> Copying:
 def _positional(sizes: EditSizes, config: EditNetworkConfig) -> Copying:
     limits = [
         0 if not allowed else FIELD_SLOTS if source_id < sizes.fields else OUTPUT_SLOTS
-        for source_id, allowed in enumerate(sizes.copyable)
+        for source_id, allowed in enumerate(copyable_sources(sizes, config.copying))
     ]
     return PositionalCopying(limits, config.width) if sum(limits) else NoCopying()
 
@@ -219,5 +225,6 @@ def _positional(sizes: EditSizes, config: EditNetworkConfig) -> Copying:
 COPYINGS: dict[str, Callable[[EditSizes, EditNetworkConfig], Copying]] = {
     "pointer": _pointer,
     "positional": _positional,
+    "prototype": _positional,  # from y' alone
     "none": lambda *_: NoCopying(),
 }

@@ -51,7 +51,8 @@ class FitOptions:
 
     With `train` the default editor also gets a network, if one helps on held-out pairs; `on_ready`
     receives the model before that is trained, if it is. With `lm` it also gets the answers of a
-    language model, if they help on held-out pairs.
+    language model, if they help on held-out pairs. `encoder` is the sentence encoder of the
+    retriever `encoder`, and of a candidate of `auto`.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class FitOptions:
     train: bool = False
     on_ready: Callable[[RetrieveAndEdit], None] = lambda _: None
     lm: LmEditor | None = None
+    encoder: Path | None = None
 
     @property
     def source(self) -> str:

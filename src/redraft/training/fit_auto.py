@@ -6,7 +6,7 @@ and what retrievers are compared by. Needs no torch.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,8 @@ from redraft.retrieval.auto import AutoRetriever, MeasuredRetriever, Selection
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
+from redraft.retrieval.fused import EncoderRetriever
+from redraft.retrieval.published_encoder import read_encoder
 from redraft.retrieval.reranked import COLUMNS, RerankedRetriever, compare
 from redraft.training.fit import DEV_MIN, FitOptions
 from redraft.training.fit_choosing import MAX_COUNTED, MAX_EXAMPLES, even_sample
@@ -50,7 +52,7 @@ class _Asked:
     example: Example
     differences: Differences
     similarities: Similarities  # 1 if the edit is right
-    lexical: float  # the similarity of the edit of the bag-of-words retriever's first
+    firsts: Mapping[str, float]  # the same of the first prototypes of other retrievers, by name
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,12 @@ def fit_auto(examples: Sequence[Example], options: FitOptions) -> AutoRetriever:
     It is BM25 unless the best one is surely ahead of it: the 95 % interval of the paired difference
     in similarity is above zero.
     """
-    trained = _train(examples) if len(examples) >= DEV_MIN else None
+    sample = even_sample(examples, MAX_EXAMPLES)
+    others: dict[str, Retriever] = {BowRetriever.name: BowRetriever.build(sample)}
+    if options.encoder is not None:
+        encoder = read_encoder(options.encoder)
+        others[EncoderRetriever.name] = EncoderRetriever.build(sample, encoder)
+    trained = _train(examples, sample, others) if len(examples) >= DEV_MIN else None
     if trained is None:
         selection = Selection(Bm25Retriever.name, 0, ())
     else:
@@ -74,15 +81,18 @@ def fit_auto(examples: Sequence[Example], options: FitOptions) -> AutoRetriever:
     options.log(f"retriever: {selection.text}")
     if selection.chosen == RerankedRetriever.name and trained is not None:
         return AutoRetriever(trained.retriever, selection)
-    if selection.chosen == BowRetriever.name:
-        return AutoRetriever(BowRetriever.build(examples), selection)
+    if selection.chosen in others:
+        chosen = others[selection.chosen]
+        is_complete = len(sample) == len(examples)
+        return AutoRetriever(chosen if is_complete else chosen.with_examples(examples), selection)
     base = trained.retriever.base if trained is not None else Bm25Retriever.build(examples)
     return AutoRetriever(base, selection)
 
 
 def fit_reranked(examples: Sequence[Example]) -> RerankedRetriever:
     """Return BM25 with a re-ranker trained on edits; raise a PairsError for too few pairs."""
-    trained = _train(examples) if len(examples) >= DEV_MIN else None
+    sample = even_sample(examples, MAX_EXAMPLES)
+    trained = _train(examples, sample, {}) if len(examples) >= DEV_MIN else None
     if trained is None:
         raise PairsError(
             f"the reranked retriever needs {DEV_MIN} pairs with different inputs to learn from; "
@@ -91,12 +101,16 @@ def fit_reranked(examples: Sequence[Example]) -> RerankedRetriever:
     return trained.retriever
 
 
-def _train(examples: Sequence[Example]) -> _Trained | None:
-    """Train the re-ranker on edits; None if no pair is left to ask."""
-    sample = even_sample(examples, MAX_EXAMPLES)
+def _train(
+    examples: Sequence[Example], sample: Sequence[Example], others: Mapping[str, Retriever]
+) -> _Trained | None:
+    """Train the re-ranker on edits of the `sample`; None if no pair is left to ask.
+
+    The first prototypes of `others`, retrievers over the sample, are edited to compare with.
+    """
     table = ValueTable.learn(sample)
     templates = TemplateModel.learn(even_sample(sample, MAX_COUNTED), table)
-    asked = _ask(sample, templates)
+    asked = _ask(sample, templates, others)
     if len(asked) < RERANKER_FOLDS:
         return None
     scores: list[Similarities] = [np.empty(0)] * len(asked)
@@ -119,25 +133,23 @@ def _fit(asked: Sequence[_Asked]) -> Reranker:
     return Reranker.fit_lists(differences, [one.similarities for one in asked], names=COLUMNS)
 
 
-def _ask(examples: Sequence[Example], templates: TemplateModel) -> list[_Asked]:
+def _ask(
+    examples: Sequence[Example], templates: TemplateModel, others: Mapping[str, Retriever]
+) -> list[_Asked]:
     """Ask training pairs of an index and a table without them; stored inputs are left out."""
     rows = list(range(len(examples)))
     random.Random(0).shuffle(rows)
     rows = rows[:MAX_QUESTIONS]
-    retrievers: tuple[Retriever, Retriever] = (
-        Bm25Retriever.build(examples),
-        BowRetriever.build(examples),
-    )
+    base = Bm25Retriever.build(examples)
     asked: list[_Asked] = []
     for fold in range(INDEX_FOLDS):
         fold_rows = sorted(rows[fold::INDEX_FOLDS])
         questions = [examples[row] for row in fold_rows]
         inputs = [example.x for example in questions]
-        bm25, bow = (retriever.remove(fold_rows) for retriever in retrievers)
-        candidates = bm25.retrieve(inputs, CANDIDATES, distinct=False)
-        lexical = bow.retrieve(inputs)
+        candidates = base.remove(fold_rows).retrieve(inputs, CANDIDATES, distinct=False)
+        firsts = {name: other.remove(fold_rows).retrieve(inputs) for name, other in others.items()}
         with templates.table.without(questions):
-            for example, found, first in zip(questions, candidates, lexical, strict=True):
+            for i, (example, found) in enumerate(zip(questions, candidates, strict=True)):
                 if not found or stored_candidates(example.x, found):
                     continue
                 read = [templates.template(prototype.example) for prototype in found]
@@ -147,7 +159,10 @@ def _ask(examples: Sequence[Example], templates: TemplateModel) -> list[_Asked]:
                         example,
                         compare(example.x, read, distances, templates),
                         _edit(example, [prototype.example for prototype in found], templates),
-                        float(_edit(example, [first[0].example], templates)[0]),
+                        {
+                            name: float(_edit(example, [first[i][0].example], templates)[0])
+                            for name, first in firsts.items()
+                        },
                     )
                 )
     return asked
@@ -174,7 +189,7 @@ def _select(asked: Sequence[_Asked], scores: Sequence[Similarities]) -> Selectio
     pairs = list(zip(asked, scores, strict=True))
     similarities = {
         Bm25Retriever.name: [one.similarities[0] for one in asked],
-        BowRetriever.name: [one.lexical for one in asked],
+        **{name: [one.firsts[name] for one in asked] for name in asked[0].firsts},
         RerankedRetriever.name: [one.similarities[score.argmax()] for one, score in pairs],
     }
     base = np.array(similarities[Bm25Retriever.name])

@@ -8,7 +8,7 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,33 +90,51 @@ def fit_choosing(
     return ChoosingEditor(editor.templates, chooser, reranker=reranker)
 
 
-def is_judgeable(editor: ChoosingEditor, dev: Sequence[Example], options: FitOptions) -> bool:
-    """Return True if enough examples are held out to judge a network; log it if they are not."""
-    if editor.chooser is not None and len(dev) >= DEV_MIN:
-        return True
-    options.log(f"editor: no network is trained: {len(dev)} held-out pairs are too few to judge it")
-    return False
+@dataclass(frozen=True)
+class Judge:
+    """Held-out pairs that judge a proposer, with an editor and a retriever fitted without them.
+
+    An editor that was fitted on them ranks them better than new questions: it would seem to need
+    no other proposer.
+    """
+
+    pairs: Sequence[Example]
+    retriever: Retriever
+    editor: ChoosingEditor
+
+    def is_able(self, options: FitOptions) -> bool:
+        """Return True if the pairs are enough to judge a network; log it if they are not."""
+        if self.editor.chooser is not None and len(self.pairs) >= DEV_MIN:
+            return True
+        options.log(
+            f"editor: no network is trained: {len(self.pairs)} held-out pairs are too few "
+            "to judge it"
+        )
+        return False
+
+    def forgotten_by(self, editor: ChoosingEditor) -> AbstractContextManager[None]:
+        """Return a context in which the values of an editor lack those of the pairs."""
+        if editor.templates.table is self.editor.templates.table:
+            return nullcontext()
+        return editor.templates.table.without(self.pairs)
 
 
 def add_neural(
     editor: ChoosingEditor,
     neural: "NeuralEditor | SketchEditor",
-    dev: Sequence[Example],
-    retriever: Retriever,
+    judge: Judge,
     options: FitOptions,
     *,
-    is_known: bool,
     seconds: float = math.inf,
 ) -> ChoosingEditor:
-    """Return the editor with a neural one, or without it if it answers dev as well without it.
+    """Return the editor with a neural one, or without it if held-out pairs do not need it.
 
-    Neither `retriever` nor the network has seen the dev examples; `is_known` says whether their
-    values are in the editor's table. No more are asked than `seconds` allow.
+    The network has not seen the pairs either. No more are asked than `seconds` allow.
     """
-    options.log(f"editor: answering {len(dev):,} held-out pairs with and without the network")
-    combined = _combined(
-        editor, neural, dev, retriever, is_known=is_known, deadline=time.monotonic() + seconds
-    )
+    count = len(judge.pairs)
+    options.log(f"editor: answering {count:,} held-out pairs with and without the network")
+    with judge.forgotten_by(editor):
+        combined = _combined(neural, judge, deadline=time.monotonic() + seconds)
     if combined is None:
         options.log("editor: the network is not used: too few pairs are held out to judge it")
         return editor
@@ -126,48 +144,37 @@ def add_neural(
     options.log(summary(combined, len(combined.confidence.held_out)) + verdict)
     if not helps:
         return editor
-    return ChoosingEditor(
-        editor.templates,
-        editor.chooser,
-        reranker=editor.reranker,
-        neural=neural,
-        combined=combined,
-    )
+    return editor.with_neural(neural, combined)
 
 
 def _combined(
-    editor: ChoosingEditor,
-    neural: "NeuralEditor | SketchEditor",
-    dev: Sequence[Example],
-    retriever: Retriever,
-    *,
-    is_known: bool,
-    deadline: float,
+    neural: "NeuralEditor | SketchEditor", judge: Judge, *, deadline: float
 ) -> Chooser | None:
-    """Fit the chooser over the proposals of both on dev; None if too few examples are asked."""
-    if editor.chooser is None:
+    """Fit the chooser over the proposals of both; None if too few pairs are asked."""
+    if judge.editor.chooser is None:
         return None
-    both = editor.with_neural(neural)
+    both = judge.editor.with_neural(neural)
     questions: list[Question] = []
     firsts: dict[str, list[int]] = {UNTRAINED: [], NEURAL: []}
     column = COMBINED_FEATURES.index("is_neural_first")
-    with editor.templates.table.without(dev) if is_known else nullcontext():
-        for start in range(0, len(dev), BATCH):
-            if time.monotonic() > deadline and len(questions) >= DEV_MIN:
-                break
-            batch = dev[start : start + BATCH]
-            inputs = [example.x for example in batch]
-            prototypes = retriever.retrieve(inputs, both.wants(1), distinct=both.distinct_outputs)
-            generated = neural.edit(inputs, list(map(first_outputs, prototypes)), GENERATED)
-            for example, near, candidates in zip(batch, prototypes, generated, strict=True):
-                if not near or stored_candidates(example.x, near):
-                    continue
-                ranking = both.rank(example.x, near)
-                pool = both.pool(example.x, ranking, candidates)
-                is_right = [is_same_output(output, example.y) for output in pool.outputs]
-                questions.append(Question(pool.features, ranking.context, np.array(is_right)))
-                firsts[UNTRAINED].append(0)
-                firsts[NEURAL].append(int(pool.features[:, column].argmax()) if candidates else -1)
+    pairs = list(judge.pairs)
+    random.Random(0).shuffle(pairs)  # neighbours in a file are often alike, and time may end
+    for start in range(0, len(pairs), BATCH):
+        if time.monotonic() > deadline and len(questions) >= DEV_MIN:
+            break
+        batch = pairs[start : start + BATCH]
+        inputs = [example.x for example in batch]
+        prototypes = judge.retriever.retrieve(inputs, both.wants(1), distinct=both.distinct_outputs)
+        generated = neural.edit(inputs, list(map(first_outputs, prototypes)), GENERATED)
+        for example, near, candidates in zip(batch, prototypes, generated, strict=True):
+            if not near or stored_candidates(example.x, near):
+                continue
+            ranking = both.rank(example.x, near)
+            pool = both.pool(example.x, ranking, candidates)
+            is_right = [is_same_output(output, example.y) for output in pool.outputs]
+            questions.append(Question(pool.features, ranking.context, np.array(is_right)))
+            firsts[UNTRAINED].append(0)
+            firsts[NEURAL].append(int(pool.features[:, column].argmax()) if candidates else -1)
     if len(questions) < DEV_MIN:
         return None
     return Chooser.fit(questions, features=COMBINED_FEATURES, firsts=firsts)

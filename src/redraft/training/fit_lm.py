@@ -6,7 +6,6 @@ Each question is a request that costs time or money: few are asked, and each is 
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from redraft.editing.lm_editor import LmEditor
 from redraft.editing.proposals import merge_key, stored_candidates
 from redraft.errors import LmError
 from redraft.metrics.exact_match import is_same_output
-from redraft.retrieval.base import Retriever
 from redraft.training.fit import DEV_MIN, FitOptions
-from redraft.training.fit_choosing import summary
+from redraft.training.fit_choosing import Judge, summary
 from redraft.types import Candidate, Example, Prototype
 
 JUDGED = 60
@@ -38,39 +36,38 @@ Asked = tuple[Example, Sequence[Prototype], list[Candidate]]
 def add_lm(
     editor: ChoosingEditor,
     lm: LmEditor,
-    dev: Sequence[Example],
-    retriever: Retriever,
+    judge: Judge,
     options: FitOptions,
     *,
-    is_known: bool,
     seconds: float = math.inf,
 ) -> ChoosingEditor:
-    """Return the editor with a language model, or without it if it answers dev as well without it.
+    """Return the editor with a language model, or without it if held-out pairs do not need it.
 
     The arguments are those of `add_neural`.
     """
-    new = _new_pairs(editor, dev, retriever) if editor.chooser is not None else []
+    new = _new_pairs(judge) if judge.editor.chooser is not None else []
     if len(new) < DEV_MIN:
         options.log(
             f"editor: the language model is not used: {len(new)} held-out pairs are too few "
             "to judge it"
         )
         return editor
-    judged = editor.with_lm(lm)
+    without = judge.editor.with_neural(editor.neural, editor.combined)
+    both = without.with_lm(lm)
     questions: list[Question] = []
     firsts: dict[str, list[int]] = {WITHOUT: [], ALONE: []}
     deadline = time.monotonic() + seconds
-    with editor.templates.table.without(dev) if is_known else nullcontext():
+    with judge.forgotten_by(editor):
         for example, near, answered in _asked(lm, new, options):
             generated: list[Candidate] = []
             if editor.neural is not None:
                 [generated] = editor.neural.edit([example.x], [first_outputs(near)], GENERATED)
-            ranking = judged.rank(example.x, near)
-            pool = judged.pool(example.x, ranking, generated, answered)
+            ranking = both.rank(example.x, near)
+            pool = both.pool(example.x, ranking, generated, answered)
             rows = {merge_key(output): row for row, output in enumerate(pool.outputs)}
             is_right = [is_same_output(output, example.y) for output in pool.outputs]
             questions.append(Question(pool.features, ranking.context, np.array(is_right)))
-            before = next(editor.choose(example.x, near, generated))
+            before = next(without.choose(example.x, near, generated))
             firsts[WITHOUT].append(rows.get(merge_key(before.output), -1))
             firsts[ALONE].append(rows[merge_key(answered[0].output)])
             if time.monotonic() > deadline and len(questions) >= DEV_MIN:
@@ -89,15 +86,13 @@ def add_lm(
     return editor.with_lm(lm, chooser) if helps else editor
 
 
-def _new_pairs(
-    editor: ChoosingEditor, dev: Sequence[Example], retriever: Retriever
-) -> Sequence[tuple[Example, Sequence[Prototype]]]:
+def _new_pairs(judge: Judge) -> Sequence[tuple[Example, Sequence[Prototype]]]:
     """Return the held-out pairs whose input is not stored, at most `JUDGED`, and prototypes."""
-    inputs = [example.x for example in dev]
-    prototypes = retriever.retrieve(inputs, editor.wants(1), distinct=editor.distinct_outputs)
+    inputs, editor = [example.x for example in judge.pairs], judge.editor
+    prototypes = judge.retriever.retrieve(inputs, editor.wants(1), distinct=editor.distinct_outputs)
     return [
         (example, near)
-        for example, near in zip(dev, prototypes, strict=True)
+        for example, near in zip(judge.pairs, prototypes, strict=True)
         if near and not stored_candidates(example.x, near)
     ][:JUDGED]
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redraft.editing.base import Editor
@@ -29,7 +30,7 @@ from redraft.training.fit import (
     log_many,
     time_left,
 )
-from redraft.training.fit_choosing import add_neural, fit_choosing, is_judgeable
+from redraft.training.fit_choosing import Judge, add_neural, fit_choosing
 from redraft.training.fit_lm import add_lm
 from redraft.training.run_folder import training_lock
 from redraft.types import Example
@@ -64,6 +65,7 @@ def fit_model(
     _check_editor(editor)
     options = options or FitOptions()
     check_settings(len(examples), options)
+    _check_encoder(retriever, options)
     learns_retriever = _is_learned(retriever)
     is_choosing = isinstance(editor, type) and reference_of(editor) == CHOOSING_EDITOR
     if options.lm is not None and not is_choosing:
@@ -82,9 +84,14 @@ def fit_model(
         if not is_choosing:
             return RetrieveAndEdit(complete, _fit_editor(parts, fitted, editor, remaining))
         chosen = fit_choosing(complete.examples, complete, options)
-        if trains and is_judgeable(chosen, parts.dev, options):
-            if options.workers.is_main:
-                options.on_ready(RetrieveAndEdit(complete, chosen))
+        judge = Judge(parts.dev, fitted, chosen)
+        trains = trains and judge.is_able(options)
+        if trains and options.workers.is_main:
+            options.on_ready(RetrieveAndEdit(complete, chosen))
+        if held_out and (trains or options.lm is not None):
+            unlogged = replace(options, log=lambda _: None)
+            judge = replace(judge, editor=fit_choosing(parts.train, fitted, unlogged))
+        if trains:
             import redraft.training.fit_neural  # noqa: F401 (torch's import uses the budget, too)
 
             left = replace(
@@ -92,13 +99,10 @@ def fit_model(
             )
             if options.lm is not None:
                 left = replace(left, budget=(1 - LM_SHARE) * left.budget)
-            chosen = _with_network(chosen, parts, fitted, left, is_known=bool(held_out))
+            chosen = _with_network(chosen, parts, judge, left)
         if options.lm is not None and options.workers.is_main:
             seconds = LM_SHARE * options.budget if options.budget else math.inf
-            known = bool(held_out)
-            chosen = add_lm(
-                chosen, options.lm, parts.dev, fitted, options, is_known=known, seconds=seconds
-            )
+            chosen = add_lm(chosen, options.lm, judge, options, seconds=seconds)
     return RetrieveAndEdit(complete, chosen)
 
 
@@ -112,12 +116,7 @@ def _trains_network(options: FitOptions) -> bool:
 
 
 def _with_network(
-    editor: ChoosingEditor,
-    parts: Split,
-    retriever: Retriever,
-    options: FitOptions,
-    *,
-    is_known: bool,
+    editor: ChoosingEditor, parts: Split, judge: Judge, options: FitOptions
 ) -> ChoosingEditor:
     """Train a network and let it propose, if it helps on dev."""
     from redraft.training.fit_neural import train_neural, train_sketches
@@ -128,13 +127,11 @@ def _with_network(
     if len(parts.train) + len(parts.dev) <= MAX_PAIRS and find_syntax(outputs) == "any":
         neural = train_sketches(parts, editor.templates.table, training)
     else:  # sketches are not checked for their syntax, and need the values of every pair
-        neural = train_neural(parts, retriever, training)
+        neural = train_neural(parts, judge.retriever, training)
     if not options.workers.is_main:
         return editor
     seconds = JUDGING_SHARE * options.budget if options.budget else math.inf
-    return add_neural(
-        editor, neural, parts.dev, retriever, options, is_known=is_known, seconds=seconds
-    )
+    return add_neural(editor, neural, judge, options, seconds=seconds)
 
 
 def fit_retriever(
@@ -157,6 +154,12 @@ def fit_retriever(
         options.log(f"retriever: editing held-out pairs of {len(parts.train):,} to compare by")
         is_auto = reference_of(chosen) == RETRIEVERS["auto"]
         built = fit_auto(parts.train, options) if is_auto else fit_reranked(parts.train)
+    elif reference_of(chosen) == RETRIEVERS["encoder"]:
+        from redraft.retrieval.fused import EncoderRetriever
+        from redraft.retrieval.published_encoder import read_encoder
+
+        log_many("encoding", parts, options)
+        built = EncoderRetriever.build(parts.train, read_encoder(_encoder(options)))
     elif hasattr(chosen, "build"):
         log_many("indexing", parts, options)
         built = chosen.build(parts.train)
@@ -199,6 +202,21 @@ def _check_editor(editor: Any) -> None:
             f"{reference_of(editor)}: cannot be built; give it a classmethod "
             "fit(examples, retriever), or a constructor without arguments"
         ) from error
+
+
+def _check_encoder(retriever: Any, options: FitOptions) -> None:
+    """Raise a ConfigError for a sentence encoder that no retriever uses, or the reverse."""
+    reference = reference_of(retriever) if isinstance(retriever, type) else ""
+    if reference == RETRIEVERS["encoder"]:
+        _encoder(options)
+    elif options.encoder is not None and reference != RETRIEVERS["auto"]:
+        raise ConfigError("--encoder: needs --retriever encoder or auto")
+
+
+def _encoder(options: FitOptions) -> Path:
+    if options.encoder is None:
+        raise ConfigError("--retriever encoder: needs a sentence encoder; add --encoder PATH")
+    return options.encoder
 
 
 def _is_learned(retriever: Any) -> bool:

@@ -77,6 +77,12 @@ A decay of d averages over about 1 / (1 - d) steps. In a short run the decay is 
 of a quarter of the steps, so that early weights do not remain in the average.
 """
 
+PATIENCE = 3
+"""A run without a budget stops after this many evaluations, of eight, without a better one."""
+
+EARLIEST_STOP = 200
+"""No run stops early before this many steps: a few of them say nothing."""
+
 MAX_GRAD_NORM = 5.0
 """Gradients are clipped to this norm."""
 
@@ -98,7 +104,7 @@ def train(
     run.started = started
     run.resume()
     with deferred_interrupt(*workers.stop_signals) as is_interrupted:
-        while run.step < run.steps:
+        while run.step < run.steps and not run.has_converged:
             run.advance()
             # A signal may reach one worker first, but all must stop at the same step.
             if workers.any(is_interrupted()):
@@ -172,6 +178,14 @@ class _Run:
     def steps(self) -> int:
         """The number of steps of the run, as planned by now."""
         return self.plan.steps(self.step)
+
+    @property
+    def has_converged(self) -> bool:
+        """True if the last evaluations were no better than an earlier one; a budget is used up."""
+        evaluated = self.plan.evaluated
+        since_best = evaluated(self.step) - evaluated(self.progress.best_step)
+        is_early = self.step < EARLIEST_STOP or bool(self.options.budget)
+        return since_best >= PATIENCE and not is_early
 
     def resume(self) -> None:
         """Load the checkpoint, if any, and drop log lines that were written after it."""
