@@ -113,8 +113,11 @@ def worth_learning(examples: Iterable[Example]) -> list[Example]:
     return [example for example in examples if not _TRIVIAL.match(example.y)]
 
 
-def mine_archive(archive: Path, package: str) -> MinedPackage:
-    """Mine the functions of an archive; raise `ArchiveError` if it cannot be read."""
+def mine_archive(archive: Path, package: str, *, keeps_generated: bool = False) -> MinedPackage:
+    """Mine the functions of an archive; raise `ArchiveError` if it cannot be read.
+
+    Sources that say that they are generated are left out unless `keeps_generated`.
+    """
     files: list[MinedFile] = []
     skipped: list[BadRow] = []
     seen = foreign = 0
@@ -124,7 +127,7 @@ def mine_archive(archive: Path, package: str) -> MinedPackage:
             foreign += 1
         elif isinstance(file, BadRow):
             skipped.append(file)
-        elif is_generated(file.content):
+        elif is_generated(file.content) and not keeps_generated:
             foreign += 1
         else:
             examples = mine_content(file.content, name=file.name, package=package)

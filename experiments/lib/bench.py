@@ -244,6 +244,5 @@ def system_rows(bench: Bench) -> Iterator[Measured]:
 def paper_rows(bench: Bench) -> Iterator[Measured]:
     """Measure both with the paper's LSTMs at their published size and steps."""
     variant, settings = bench.questions.variant, asdict(preset_config("paper", 0))
-    settings["training"] = {**settings["training"], "seed": bench.options.seed}
     yield bench.edited("retrieve+edit (paper)", variant, "task", settings)[0]
     yield bench.edited("seq2seq (paper)", variant, "none", settings)[0]

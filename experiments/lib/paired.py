@@ -17,7 +17,7 @@ from experiments.lib.results import ALL_SEEDS, DECIMALS, SIMILARITY, Measured, R
 DEFAULT, UNAIDED = "retrieve+edit", "seq2seq"
 """The default system, and the same network without prototypes."""
 
-OTHER_PAIRS = (("task", "lexical"),)
+OTHER_PAIRS = (("task", "lexical"), ("reranked", "lexical"))
 """Other systems that are compared with one another."""
 
 Groups = Mapping[tuple[str, str, str], Mapping[int | str, Measured]]

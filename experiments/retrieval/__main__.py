@@ -22,6 +22,7 @@ from experiments.retrieval.comparison import (
 )
 from experiments.retrieval.corpora import cards, functions
 from experiments.retrieval.edits import edit_rows
+from experiments.retrieval.encoders import encoder_rows
 from redraft.cli._console import print_note, working
 from redraft.cli._progress import watched
 from redraft.training.fit import FitOptions
@@ -32,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser(Path(__file__).parent, __doc__)
     options.add_argument("--data", type=Path, help="folder of Hearthstone cards; else no cards")
     options.add_argument("--pairs", type=Path, help="folder of pair sets; measures edits alone")
+    options.add_argument(
+        "--encoder", type=Path, help="sentence encoder to measure on the pair sets instead"
+    )
+    options.add_argument("--sets", default="", help="names of pair sets, by commas (all)")
     options.add_argument("--split", default="dev", help="split to answer: dev (default) or test")
     options.add_argument(
         "--functions",
@@ -47,6 +52,9 @@ def _study(chosen: Namespace) -> Study:
 
 
 def _rows(chosen: Namespace) -> Iterator[Row]:
+    if chosen.pairs and chosen.encoder:
+        yield from encoder_rows(_pair_sets(chosen), chosen.encoder)
+        return
     if chosen.pairs:
         yield from edit_rows(_pair_sets(chosen), print_note)
         return
@@ -61,7 +69,8 @@ def _rows(chosen: Namespace) -> Iterator[Row]:
 
 def _pair_sets(chosen: Namespace) -> list[PairSet]:
     """Return the pair sets and, if their folder is given, the cards."""
-    names = set_names(chosen.pairs, chosen.split)
+    wanted = [name.strip() for name in chosen.sets.split(",") if name.strip()]
+    names = set_names(chosen.pairs, chosen.split, wanted)
     sets = list(read_sets(chosen.pairs, chosen.split, names))
     if chosen.data:
         train, asked = read_splits(chosen.data, "train", chosen.split)

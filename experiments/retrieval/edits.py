@@ -23,6 +23,7 @@ from redraft.metrics.exact_match import is_same_output
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
+from redraft.retrieval.fused import fuse
 from redraft.retrieval.reranked import RerankedRetriever
 from redraft.training.fit import FitOptions
 from redraft.training.fit_auto import fit_auto, fit_reranked
@@ -38,47 +39,56 @@ METRICS = {
 RANKED = 30
 """Prototypes of each ranking that are fused."""
 
-FUSION = 20
-"""The constant of reciprocal rank fusion (Cormack et al. 2009)."""
-
 Rank = Callable[[Input], Sequence[int]]
 Scores = Mapping[str, Sequence[float]]
 
 
 def edit_rows(sets: Sequence[PairSet], log: Callable[[str], None]) -> Iterator[Row]:
     """Yield every ranker on every set, its difference to BM25, and the means over the sets."""
-    scores: dict[str, dict[str, Scores]] = defaultdict(dict)
-    for pairs in sets:
+
+    def score(pairs: PairSet) -> Iterator[tuple[str, Scores]]:
         editor = SubstitutionEditor(ValueTable.learn(pairs.train))
         for name, rank in _rankers(pairs, editor.table, log).items():
-            own = scores[name][pairs.name] = _measure(rank, pairs, editor)
-            yield _row(name, pairs.name, pairs.split, [own])
+            yield name, measure(rank, pairs, editor)
+
+    yield from compared_rows(sets, score, variant=VARIANT)
+
+
+def compared_rows(
+    sets: Sequence[PairSet],
+    score: Callable[[PairSet], Iterator[tuple[str, Scores]]],
+    *,
+    variant: str,
+) -> Iterator[Row]:
+    """Yield the scores of every system on every set, its difference to BM25, and the means.
+
+    `score` yields the systems of a set with the scores of every question, BM25 first.
+    """
+    scores: dict[str, dict[str, Scores]] = defaultdict(dict)
+    for pairs in sets:
+        for name, own in score(pairs):
+            scores[name][pairs.name] = own
+            yield _row(name, pairs.name, pairs.split, [own], variant=variant)
             if name != BM25:
                 lead = _less(own, scores[BM25][pairs.name])
-                yield _row(name, pairs.name, pairs.split, [lead], baseline=BM25)
+                yield _row(name, pairs.name, pairs.split, [lead], variant=variant, baseline=BM25)
     if len(sets) < 2:
         return
     for name, by_set in scores.items():
-        parts = [by_set[pairs.name] for pairs in sets]
-        yield _row(name, MEAN_OF_ALL, sets[0].split, parts)
+        split, parts = sets[0].split, [by_set[pairs.name] for pairs in sets]
+        yield _row(name, MEAN_OF_ALL, split, parts, variant=variant)
         if name != BM25:
             leads = [_less(by_set[pairs.name], scores[BM25][pairs.name]) for pairs in sets]
-            yield _row(name, MEAN_OF_ALL, sets[0].split, leads, baseline=BM25)
+            yield _row(name, MEAN_OF_ALL, split, leads, variant=variant, baseline=BM25)
 
 
 def _rankers(pairs: PairSet, table: ValueTable, log: Callable[[str], None]) -> dict[str, Rank]:
     auto = fit_auto(pairs.train, FitOptions(log=log))
     chosen = auto.chosen
     reranked = chosen if isinstance(chosen, RerankedRetriever) else fit_reranked(pairs.train)
-    rows = {id(example): row for row, example in enumerate(pairs.train)}
-
-    def retrieved(retriever: Retriever) -> Rank:
-        return lambda x: [
-            rows[id(prototype.example)]
-            for prototype in retriever.retrieve([x], RANKED, distinct=False)[0]
-        ]
-
-    bm25, lexical = (retrieved(kind.build(pairs.train)) for kind in (Bm25Retriever, BowRetriever))
+    bm25, lexical = (
+        retrieved(pairs, kind.build(pairs.train)) for kind in (Bm25Retriever, BowRetriever)
+    )
     masked = _masked(pairs, table)
     return {
         BM25: bm25,
@@ -86,9 +96,18 @@ def _rankers(pairs: PairSet, table: ValueTable, log: Callable[[str], None]) -> d
         "bm25, values masked": masked,
         "bm25 + lexical": _fused(bm25, lexical),
         "bm25 + values masked": _fused(bm25, masked),
-        "reranked": retrieved(reranked),
-        "auto": retrieved(auto),
+        "reranked": retrieved(pairs, reranked),
+        "auto": retrieved(pairs, auto),
     }
+
+
+def retrieved(pairs: PairSet, retriever: Retriever) -> Rank:
+    """Return the ranking of a retriever over the training pairs."""
+    rows = {id(example): row for row, example in enumerate(pairs.train)}
+    return lambda x: [
+        rows[id(prototype.example)]
+        for prototype in retriever.retrieve([x], RANKED, distinct=False)[0]
+    ]
 
 
 def _masked(pairs: PairSet, table: ValueTable) -> Rank:
@@ -107,16 +126,14 @@ def _masked(pairs: PairSet, table: ValueTable) -> Rank:
 
 def _fused(*rankers: Rank) -> Rank:
     def rank(x: Input) -> list[int]:
-        scores: dict[int, float] = defaultdict(float)
-        for ranker in rankers:
-            for place, row in enumerate(ranker(x)):
-                scores[row] += 1 / (FUSION + place)
-        return sorted(scores, key=lambda row: -scores[row])
+        fused, _ = fuse([np.array(ranker(x), np.int64) for ranker in rankers], RANKED)
+        rows: list[int] = fused.tolist()
+        return rows
 
     return rank
 
 
-def _measure(rank: Rank, pairs: PairSet, editor: SubstitutionEditor) -> Scores:
+def measure(rank: Rank, pairs: PairSet, editor: SubstitutionEditor) -> Scores:
     values: dict[str, list[float]] = {metric: [] for metric in METRICS}
     for example in pairs.asked:
         first = pairs.train[rank(example.x)[0]]
@@ -128,21 +145,28 @@ def _measure(rank: Rank, pairs: PairSet, editor: SubstitutionEditor) -> Scores:
 
 
 def _less(ours: Scores, theirs: Scores) -> Scores:
-    return {metric: np.subtract(ours[metric], theirs[metric]).tolist() for metric in METRICS}
+    return {metric: np.subtract(ours[metric], theirs[metric]).tolist() for metric in ours}
 
 
 def _row(
-    name: str, setting: str, split: str, parts: Sequence[Scores], *, baseline: str = ""
+    name: str,
+    setting: str,
+    split: str,
+    parts: Sequence[Scores],
+    *,
+    variant: str,
+    baseline: str = "",
 ) -> Row:
     """Return the mean over the `parts`, one per set."""
+    metrics = parts[0].keys()
     means = {
         metric: round(float(np.mean([np.mean(part[metric]) for part in parts])), DECIMALS)
-        for metric in METRICS
+        for metric in metrics
     }
     intervals = interval_of(parts[0])
     if len(parts) > 1:
         intervals = {
-            metric: mean_of_means([np.array(part[metric]) for part in parts]) for metric in METRICS
+            metric: mean_of_means([np.array(part[metric]) for part in parts]) for metric in metrics
         }
     return Row(
         name,
@@ -152,7 +176,7 @@ def _row(
         sum(len(part["exact"]) for part in parts),
         means,
         intervals,
-        variant=VARIANT,
+        variant=variant,
         baseline=baseline,
-        baseline_variant=VARIANT if baseline else "",
+        baseline_variant=variant if baseline else "",
     )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from experiments.lib.results import Row
 from experiments.lib.tables import Table
 from experiments.public_pairs.comparison import MEAN_OF_ALL
-from experiments.retrieval import edits
+from experiments.retrieval import edits, encoders
 from experiments.retrieval.comparison import METRICS
 
 
@@ -26,6 +26,14 @@ TABLES: Mapping[str, Table] = {
         edits.METRICS,
         lambda row: _is_edited(row) and not row.is_difference and row.setting != MEAN_OF_ALL,
     ),
+    "retrieval, encoder": Table(
+        encoders.METRICS,
+        lambda row: row.variant == encoders.VARIANT and row.setting == MEAN_OF_ALL,
+    ),
+    "retrieval, encoder, sets": Table(
+        encoders.METRICS,
+        lambda row: row.variant == encoders.VARIANT and row.setting != MEAN_OF_ALL,
+    ),
 }
-"""By their names in the pages: every retriever, the task retriever by its concentration, and the
-edits of the first prototype."""
+"""By their names in the pages: every retriever, the task retriever by its concentration, the edits
+of the first prototype, and those of a sentence encoder."""

@@ -21,6 +21,7 @@ RETRIEVERS = {
     "bow": "redraft.retrieval.bow:BowRetriever",
     "bm25": "redraft.retrieval.bm25:Bm25Retriever",
     "reranked": "redraft.retrieval.reranked:RerankedRetriever",
+    "encoder": "redraft.retrieval.fused:EncoderRetriever",
     "auto": "redraft.retrieval.auto:AutoRetriever",
     "task": "redraft.retrieval.dense:TaskRetriever",
     "input": "redraft.retrieval.dense:InputRetriever",
@@ -44,6 +45,9 @@ BASES = {
 ALLOWED = "REDRAFT_PARTS"
 """Environment variable: the `package.module:Class` references that a model may name."""
 
+MOST_NAMES = 16
+"""The most parts that an error lists: the built-in ones, and some of installed packages."""
+
 ALIASES = {"lexical": "bow"}
 """Old names, accepted for one release."""
 
@@ -62,9 +66,9 @@ def find_part(kind: str, name: str) -> type[Any]:
     """
     reference = _find_reference(kind, ALIASES.get(name, name))
     if reference is None and ":" not in name:
+        known = listed(part_names(kind), most=MOST_NAMES)
         raise ConfigError(
-            f"no {kind} is called {shown(name)}; choose one of: {listed(part_names(kind))}, "
-            "or package.module:Class"
+            f"no {kind} is called {shown(name)}; choose one of: {known}, or package.module:Class"
         )
     return _import_part(kind, reference or name)
 
@@ -81,7 +85,7 @@ def find_saved_part(kind: str, name: str) -> type[Any]:
     if ":" not in name:
         raise ConfigError(
             f"no {kind} is called {shown(name)} here; install the package that provides it "
-            f"(installed: {listed(part_names(kind))})"
+            f"(installed: {listed(part_names(kind), most=MOST_NAMES)})"
         )
     if name in (allowed.strip() for allowed in os.environ.get(ALLOWED, "").split(",")):
         return _import_part(kind, name)

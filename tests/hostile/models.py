@@ -32,19 +32,22 @@ from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.retrieval.dense import TaskRetriever
 from redraft.retrieval.encoder import DenseEncoder
+from redraft.retrieval.fused import EncoderRetriever
+from redraft.retrieval.published_encoder import read_encoder
 from redraft.retrieval.reranked import RerankedRetriever
 from redraft.storage.disk import spool_examples
 from redraft.text.edit_encoder import EditEncoder, EditEncoderConfig
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig
 from redraft.training.fit_auto import fit_reranked
 from tests.greetings import NAMES, greeting
+from tests.sentence_encoders import write_bert
 
 INPUT = {"text": "greet Noether"}
 
 CHOOSING = ("choosing", "combined", "sketches")
 KINDS = (
     *("bm25", "lexical", "auto", "task", "neural", "lstm"),
-    *("cells", "graph", "compressed", "postings"),
+    *("encoder", "cells", "graph", "compressed", "postings"),
     *CHOOSING,
 )
 
@@ -63,6 +66,8 @@ def _retriever(kind: str, examples: list[Example], scratch: Path) -> Retriever:
     if kind == "auto":
         selection = Selection(RerankedRetriever.name, 30, ())
         return AutoRetriever(fit_reranked(examples), selection)
+    if kind == "encoder":
+        return EncoderRetriever.build(examples, read_encoder(write_bert(scratch)))
     if kind == "lexical":
         return BowRetriever.build(examples)
     if kind in ("compressed", "postings"):

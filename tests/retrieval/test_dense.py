@@ -18,7 +18,8 @@ from redraft.index.base import ExactIndex
 from redraft.models.autoencoder import FieldsEncoder
 from redraft.models.config import AutoencoderConfig
 from redraft.retrieval.dense import InputRetriever, LearnedRetriever, TaskRetriever
-from redraft.retrieval.encoder import LONGEST_FIELD, DenseEncoder, TextEncoder
+from redraft.retrieval.encoder import LONGEST_FIELD, DenseEncoder
+from redraft.retrieval.vectors import TextEncoder
 from redraft.storage.artifact import Artifact, open_artifact
 from redraft.storage.artifact_writer import write_artifact
 from redraft.text.token_encoder import TokenEncoder, TokenEncoderConfig

@@ -188,7 +188,7 @@ def test_a_damaged_selection_is_refused(
 
 
 def test_an_unknown_retriever_is_answered_with_the_names() -> None:
-    with pytest.raises(ConfigError, match="bow, bm25, reranked, auto, task, input, none"):
+    with pytest.raises(ConfigError, match="bow, bm25, reranked, encoder, auto, task, input, none"):
         RetrieveAndEdit.fit([Example({"text": "x"}, "y")], retriever="rerank")
 
 

@@ -24,10 +24,19 @@ def command(
         str,
         typer.Option(
             help="bm25, bow or none; reranked: BM25's nearest, the easiest to edit first, learned "
-            "from edits of held-out pairs; auto: the one of them whose edits are best; task or "
-            "input, which train a network; the name of an installed one, or package.module:Class."
+            "from edits of held-out pairs; encoder: BM25 and --encoder, fused by rank; auto: the "
+            "one of them whose edits are best; task or input, which train a network; the name of "
+            "an installed one, or package.module:Class."
         ),
     ] = DEFAULT_RETRIEVER,
+    encoder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Sentence encoder for --retriever encoder or auto: a folder of "
+            "sentence-transformers with BERT's weights or a model.onnx, or an ONNX file. "
+            "Needs redraft[encoders]."
+        ),
+    ] = None,
     editor: Annotated[
         str,
         typer.Option(
@@ -155,6 +164,7 @@ def command(
                 train=train,
                 on_ready=save_first,
                 lm=asked if chosen is editor else None,
+                encoder=encoder,
             )
             model = RetrieveAndEdit.fit(examples, retriever=retriever, editor=chosen, options=fit)
         if workers.is_main:

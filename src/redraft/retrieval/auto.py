@@ -13,15 +13,17 @@ from redraft.index.neighbours import Neighbours
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
+from redraft.retrieval.fused import EncoderRetriever
 from redraft.retrieval.reranked import RerankedRetriever
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import damaged, entry, read_json, real, whole
 from redraft.types import Example, Input
 
 CANDIDATES: dict[str, type[Retriever]] = {
-    kind.name: kind for kind in (Bm25Retriever, BowRetriever, RerankedRetriever)
+    kind.name: kind for kind in (Bm25Retriever, BowRetriever, EncoderRetriever, RerankedRetriever)
 }
-"""Retrievers to choose from. The others train a network, and BM25 is the one to beat."""
+"""Retrievers to choose from: the encoder only if one is named. The others train a network, and BM25
+is the one to beat."""
 
 SELECTION, CHOSEN = "selection.json", "chosen"
 

@@ -1,10 +1,9 @@
-"""Encoders of inputs as unit vectors: the protocol, and the learned encoder."""
+"""The learned encoder of inputs as unit vectors."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -24,14 +23,6 @@ from redraft.types import Input
 LONGEST_FIELD = 128
 
 Vectors = NDArray[np.float32]
-
-
-class TextEncoder(Protocol):
-    """Anything that encodes inputs as unit vectors, such as a sentence encoder."""
-
-    def encode(self, inputs: Sequence[Input]) -> Vectors:
-        """Return the unit vector of each input: (B, D)."""
-        ...
 
 
 class DenseEncoder:

@@ -20,6 +20,7 @@ from redraft.errors import (
     ModelError,
     RedraftError,
     StoreError,
+    listed,
     missing_neural,
 )
 
@@ -151,7 +152,7 @@ def read_tensors(path: Path, expected: Mapping[str, tuple[DTypeLike, Shape]]) ->
 
     shapes = tensor_shapes(path)
     if shapes.keys() != expected.keys():
-        raise damaged(path, f"it must hold {', '.join(sorted(expected))} and nothing else")
+        raise damaged(path, f"it must hold {listed(sorted(expected))} and nothing else")
     for name, (dtype, shape) in expected.items():
         actual_dtype, actual_shape = shapes[name]
         _check_kind(path, name, _DTYPES.get(actual_dtype), actual_shape, (dtype, shape))
