@@ -2,6 +2,7 @@
 to borrow from; and pointing a model at a code base."""
 
 import random
+import resource
 import sysconfig
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,9 @@ from redraft import RetrieveAndEdit
 from redraft.completion.engine import CompletionEngine
 from redraft.completion.project import Project, index_project
 from redraft.data.split import split
+from redraft.editing.base import VerbatimEditor
 from redraft.mining.python_functions import as_source
+from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.text.tokenizer import Tokenizer, spell
 from redraft.training.fit import FitOptions
 from redraft.types import Example
@@ -29,13 +32,14 @@ PROTOTYPES, TYPED, TRAINED = 76_000, 200, 60.0
 def run() -> Iterator[Measurement]:
     """The latency of every keystroke's worth of typing, and the time to index."""
     parts = split(installed_functions(), {"train": 0.9, "typed": 0.1}, seed=0, by="package")
+    typed = random.Random(0).sample(parts["typed"], TYPED)
+    yield from copying(parts["train"], typed)
     model = RetrieveAndEdit.fit(
         parts["train"], editor="neural", options=FitOptions(dev=(), budget=TRAINED)
     )
     yield from indexing(model)
     model = RetrieveAndEdit(model.retriever.replace([], copies(parts["train"])), model.editor)
-    typed = random.Random(0).sample(parts["typed"], TYPED)
-    yield from latencies(model, typed)
+    yield from latencies(CompletionEngine(model), typed, "completion with a network")
     yield from cold_start(model, typed[0])
 
 
@@ -63,9 +67,26 @@ def keystrokes(example: Example) -> tuple[str, list[int]]:
     return text, cursors
 
 
-def latencies(model: RetrieveAndEdit, typed: Sequence[Example]) -> Iterator[Measurement]:
+def copying(examples: Sequence[Example], typed: Sequence[Example]) -> Iterator[Measurement]:
+    """Completion without a network: the time to index the tokens, latency and memory."""
+    project = [*examples, *copies(examples)]
+    engine = CompletionEngine(RetrieveAndEdit(Bm25Retriever.build(project), VerbatimEditor()))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    engine.prepare()
+    seconds = time.perf_counter() - started
+    yield Measurement(f"indexing the tokens of {len(project):,} functions", seconds, "s")
+    yield from latencies(engine, typed, "completion from a project")
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield Measurement(
+        "peak memory added by the index and its suggestions", (after - before) / 1024, "MiB"
+    )
+
+
+def latencies(
+    engine: CompletionEngine, typed: Sequence[Example], name: str
+) -> Iterator[Measurement]:
     """What five suggestions take at every token, and at the first one of a function."""
-    engine = CompletionEngine(model)
     first: list[float] = []
     later: list[float] = []
     for example in typed:
@@ -75,7 +96,7 @@ def latencies(model: RetrieveAndEdit, typed: Sequence[Example]) -> Iterator[Meas
             engine.complete(text[:cursor], cursor)
             (later if at else first).append(1000 * (time.perf_counter() - started))
     every = np.array(first + later)
-    label = f"completion at a token, {PROTOTYPES:,} prototypes"
+    label = f"{name}, at a token, {PROTOTYPES:,} prototypes"
     yield Measurement(f"{label}, median", float(np.median(every)), "ms")
     yield Measurement(f"{label}, 99th percentile", float(np.quantile(every, 0.99)), "ms")
     yield Measurement(f"{label}, first token of a function, median", median(first), "ms")

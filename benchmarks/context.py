@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measurement import Measurement, best_seconds
-from redraft.completion.cursor_context import find_context
+from redraft.completion.languages.python.cursor_context import find_context
 
 LINES = 5000
 METHOD = '''    def method(self, names, *, limit={}):

@@ -2,6 +2,7 @@
 
 train    train the ranker on projects of a list, and write it into the package
 measure  ask the product at cursors of held-out projects, and write results.json
+type     type functions of held-out projects with its help, and write typing.json
 
 The wheels are those that `python -m experiments.corpus LIST -o OUT` keeps in OUT/archives.
 """
@@ -13,12 +14,22 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.completion.measurement import Answer, measure
-from experiments.completion.projects import CURSORS, CutProject, archives, cut, read_wheel
-from experiments.completion.summary import rows_of, summary
+from experiments.completion.measurement import measure
+from experiments.completion.projects import (
+    CURSORS,
+    MISSING,
+    CutProject,
+    archives,
+    cut,
+    indexed_model,
+    read_wheel,
+)
+from experiments.completion.summary import rows_of, summary, typing_rows
 from experiments.completion.training import IndexedProject, fit_similarity, fit_trees, rankings
+from experiments.completion.typing import typed
 from experiments.lib.results import write_results
 from redraft.cli._console import progress
+from redraft.completion.engine import CompletionEngine
 from redraft.completion.project_session import STARTER
 
 HERE = Path(__file__).parent
@@ -32,20 +43,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("action", choices=("train", "measure"))
+    parser.add_argument("action", choices=("train", "measure", "type"))
     parser.add_argument("--archives", type=Path, required=True, help="folder of wheels")
     parser.add_argument("--list", type=Path, default=LIST, help="packages with their split")
     parser.add_argument("--split", help="split of the list (train to train, test to measure)")
     parser.add_argument("--functions", type=int, default=20, help="functions of each project")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--peer",
+        action="append",
+        default=[],
+        metavar="NAME=MODEL",
+        help="also measure a trained model, pointed at each project",
+    )
+    parser.add_argument(
+        "--without-file",
+        action="store_true",
+        help="do not index the files of the asked functions",
+    )
     parser.add_argument("--answers", type=Path, help="file to write every suggestion to")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of results.json")
     chosen = parser.parse_args(arguments)
-    (_train if chosen.action == "train" else _measure)(chosen)
+    {"train": _train, "measure": _measure, "type": _type}[chosen.action](chosen)
 
 
 def _train(chosen: Namespace) -> None:
-    projects = [IndexedProject.of(project) for project in _projects(chosen, "train")]
+    projects = [IndexedProject.of(project) for project in read_projects(chosen, "train")]
     weights = fit_similarity(progress(projects, "similarities", total=len(projects)))
     rng = random.Random(chosen.seed)
     rows = [
@@ -60,20 +83,37 @@ def _train(chosen: Namespace) -> None:
 
 def _measure(chosen: Namespace) -> None:
     rng = random.Random(chosen.seed)
-    projects = list(_projects(chosen, "test"))
-    answers: list[Answer] = []
-    for project in progress(projects, "projects", total=len(projects)):
-        answers += measure(project, rng)
+    projects = list(read_projects(chosen, "test"))
+    peers = {name: Path(model) for name, _, model in (one.partition("=") for one in chosen.peer)}
+    with_file = not chosen.without_file
+    answers = list(measure(projects, rng, peers=peers, with_file=with_file))
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.answers:  # code of other people: for reading, not to be published
         lines = "".join(answer.to_json() + "\n" for answer in answers)
         chosen.answers.write_text(lines, encoding="utf-8")
     split = chosen.split or "test"
-    write_results(chosen.out / "results.json", "completion", rows_of(answers, split, chosen.seed))
-    print(summary(answers, CURSORS))
+    variant = "" if with_file else "other files"
+    rows = rows_of(answers, split, chosen.seed, variant=variant)
+    write_results(chosen.out / "results.json", "completion", rows)
+    print(summary(answers, (*CURSORS, MISSING)))
 
 
-def _projects(chosen: Namespace, split: str) -> Iterator[CutProject]:
+def _type(chosen: Namespace) -> None:
+    projects = list(read_projects(chosen, "test"))
+    functions = [
+        function
+        for project in progress(projects, "projects", total=len(projects))
+        for function in typed(project, CompletionEngine(indexed_model(project)))
+    ]
+    split = chosen.split or "test"
+    rows = typing_rows(functions, split, chosen.seed)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    write_results(chosen.out / "typing.json", "completion", rows)
+    for row in rows:
+        print(row.system_label, dict(row.metrics), dict(row.interval))
+
+
+def read_projects(chosen: Namespace, split: str) -> Iterator[CutProject]:
     """Yield the projects of a split, with functions cut out."""
     rng = random.Random(chosen.seed)
     packages = _packages(chosen.list, chosen.split or split)

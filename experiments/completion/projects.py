@@ -6,8 +6,11 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from redraft.completion.project import Project, empty_model, index_project
 from redraft.mining.python_functions import mine_content, normalised
+from redraft.model import RetrieveAndEdit
 from redraft.text.tokenizer import Tokenizer, detokenize
 from redraft.types import Example
 
@@ -19,6 +22,9 @@ PLACEHOLDER = "..."
 """Stands for a body that was cut out, so that its file still parses."""
 
 CURSORS = ("empty body", "after line 1", "after line 3", "random token")
+
+MISSING = "missing line"
+"""A cursor before which and after which the body is there, but for one line."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,26 @@ def read_wheel(path: Path) -> dict[str, str]:
                 break
             sources[name] = text
     return sources
+
+
+def write_project(project: CutProject, folder: Path, *, with_asked: bool = True) -> None:
+    """Write the files of a project, those of the asked functions only `with_asked`."""
+    asked = {one.file for one in project.asked}
+    for name, text in project.files.items():
+        if with_asked or name not in asked:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def indexed_model(
+    project: CutProject, source: Path | None = None, *, with_asked: bool = True
+) -> RetrieveAndEdit:
+    """Return a model of the project, as `redraft index` makes it from the model in `source`."""
+    with TemporaryDirectory() as folder:
+        write_project(project, Path(folder), with_asked=with_asked)
+        model = RetrieveAndEdit.load(source) if source else empty_model()
+        return index_project(model, Project.read([Path(folder)]))[0]
 
 
 def cut(name: str, sources: dict[str, str], count: int, rng: random.Random) -> CutProject:
@@ -130,6 +156,16 @@ def _find_body(lines: Sequence[str], example: Example) -> _Body | None:
     return None
 
 
+@dataclass(frozen=True)
+class Cursor:
+    """A cursor in a body: what is typed before it, what comes next, and the lines below."""
+
+    name: str
+    prefix: str
+    rest: str
+    following: str = ""
+
+
 def prefixes(body: str, rng: random.Random) -> Iterator[tuple[str, str]]:
     """Yield the name of each cursor and the part of the body before it."""
     lines = body.split("\n")
@@ -138,6 +174,36 @@ def prefixes(body: str, rng: random.Random) -> Iterator[tuple[str, str]]:
     yield CURSORS[1], lines[0] + "\n"
     yield CURSORS[2], "\n".join(lines[:3]) + "\n"
     yield CURSORS[3], detokenize(tokens[: rng.randrange(1, len(tokens))])
+
+
+def cursors(body: str, rng: random.Random) -> Iterator[Cursor]:
+    """Yield the cursors in a body, one of each kind, and one where a line is missing."""
+    for name, prefix in prefixes(body, rng):
+        yield Cursor(name, prefix, body[len(prefix.rstrip(" ")) :])
+    lines = body.split("\n")
+    inner = [i for i in range(1, len(lines) - 1) if lines[i].strip()]
+    if inner:
+        i = rng.choice(inner)
+        before = "\n".join(lines[:i]) + "\n"
+        yield Cursor(MISSING, before, lines[i], "\n".join(lines[i + 1 :]))
+
+
+def buffer_of(text: str, asked: Asked, prefix: str, following: str = "") -> tuple[str, int]:
+    """Return the file with the typed part of a body in place of its placeholder, and the cursor.
+
+    `following` are lines of the body after the line of the cursor.
+    """
+    lines = text.split("\n")
+    before = "\n".join(lines[: asked.body_line]) + "\n"
+    typed = asked.indentation + prefix.replace("\n", "\n" + asked.indentation)
+    below = [asked.indentation + line for line in following.split("\n")] if following else []
+    after = "\n".join([*below, *lines[asked.body_line + 1 :]])
+    return f"{before}{typed}\n{after}", len(before) + len(typed)
+
+
+def buffer_at(text: str, asked: Asked, cursor: Cursor) -> tuple[str, int]:
+    """Return the buffer of a cursor, and the cursor."""
+    return buffer_of(text, asked, cursor.prefix, cursor.following)
 
 
 def is_right(suggestion: str, rest: str) -> bool:

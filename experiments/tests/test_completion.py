@@ -7,16 +7,21 @@ import lightgbm
 import numpy as np
 import pytest
 
-from experiments.completion.measurement import Answer, buffer_of
+from experiments.completion.measurement import BARE, REDRAFT, Answer, Suggestion, similarity
 from experiments.completion.projects import (
+    MISSING,
     PLACEHOLDER,
+    Cursor,
     archives,
+    buffer_of,
+    cursors,
     cut,
+    indexed_model,
     is_right,
-    prefixes,
     read_wheel,
+    write_project,
 )
-from experiments.completion.summary import rows_of, summary
+from experiments.completion.summary import rows_of, summary, typing_rows
 from experiments.completion.training import (
     IndexedProject,
     Ranking,
@@ -25,7 +30,9 @@ from experiments.completion.training import (
     fit_trees,
     rankings,
 )
+from experiments.completion.typing import replay, typed
 from experiments.tests.wheels import write_wheel
+from redraft.completion.engine import CompletionEngine
 from redraft.mining.python_functions import mine_content
 
 SOURCE = "".join(
@@ -58,13 +65,55 @@ def test_a_cut_project_parses_and_gives_back_its_bodies(wheel: Path) -> None:
         assert lines in SOURCE
 
 
-def test_prefixes_end_where_their_names_say() -> None:
+def test_cursors_are_where_their_names_say() -> None:
     body = "a = 1\nb = 2\nc = 3\nreturn a"
-    found = dict(prefixes(body, random.Random(0)))
-    assert found["empty body"] == ""
-    assert found["after line 1"] == "a = 1\n"
-    assert found["after line 3"] == "a = 1\nb = 2\nc = 3\n"
-    assert body.startswith(found["random token"])
+    found = {cursor.name: cursor for cursor in cursors(body, random.Random(0))}
+    assert found["empty body"].prefix == ""
+    assert found["after line 1"].prefix == "a = 1\n"
+    assert found["after line 3"].prefix == "a = 1\nb = 2\nc = 3\n"
+    assert body.startswith(found["random token"].prefix)
+    missing = found[MISSING]
+    assert f"{missing.prefix}{missing.rest}\n{missing.following}" == body
+
+
+def test_the_lines_after_the_cursor_stand_in_the_buffer(wheel: Path) -> None:
+    project = cut("pack", read_wheel(wheel), 1, random.Random(0))
+    [asked] = project.asked
+    [missing] = [one for one in cursors(asked.example.y, random.Random(0)) if one.following]
+    text = project.files[asked.file]
+    whole, offset = buffer_of(text, asked, missing.prefix, missing.following)
+    line = asked.indentation + missing.rest.lstrip()
+    assert whole[:offset].rstrip() + "\n" + line in SOURCE or missing.rest.startswith(" ")
+    assert whole[offset:].startswith("\n" + asked.indentation)
+    assert missing.following.split("\n")[0] in whole[offset:]
+
+
+def test_the_files_of_asked_functions_may_be_left_out(wheel: Path, tmp_path: Path) -> None:
+    project = cut("pack", read_wheel(wheel), 1, random.Random(0))
+    write_project(project, tmp_path / "with")
+    write_project(project, tmp_path / "without", with_asked=False)
+    assert (tmp_path / "with" / "pack" / "code.py").exists()
+    assert not (tmp_path / "without" / "pack" / "code.py").exists()
+
+
+def test_a_right_suggestion_saves_its_keys_but_one() -> None:
+    body = "if a:\n    return a"
+
+    def suggest(prefix: str) -> Suggestion:
+        return Suggestion("return a" if prefix.rstrip(" ").endswith(":\n") else "wrong")
+
+    assert replay(body, suggest) == (len(body) - 4, len("if a:\n") + 1)
+
+
+def test_functions_are_typed_with_suggestions(wheel: Path) -> None:
+    project = cut("pack", read_wheel(wheel), 2, random.Random(0))
+    functions = list(typed(project, CompletionEngine(indexed_model(project))))
+    assert [one.system for one in functions] == [REDRAFT, BARE] * 2
+    first, bare, lead = typing_rows(functions, "test", 0)
+    assert first.metrics["keys_saved"] > 20
+    assert first.metrics["avg_10"] >= first.metrics["avg_1"] > 0
+    difference = first.metrics["keys_saved"] - bare.metrics["keys_saved"]
+    assert lead.metrics["keys_saved"] == pytest.approx(difference, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -111,28 +160,33 @@ def test_trees_learn_what_is_right() -> None:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(1000, 5)).astype(np.float32)
     labels = features[:, 0] > 0
-    trees = fit_trees([Ranking("empty body", features, labels)], seed=0)
+    trees = fit_trees([Ranking("empty body", features, labels, np.ones(1000))], seed=0)
     assert ((trees.probabilities(features) > 0.5) == labels).mean() > 0.95
 
 
 def test_rows_count_long_right_suggestions_and_what_is_shown() -> None:
-    def answer(system: str, text: str, *, is_right: bool) -> Answer:
-        return Answer(
-            "p", "empty body", system, text, "", is_right, len(text) > 9, 0.5, 1.0, False, False
-        )
+    cursor = Cursor("empty body", "", "return total\nmore()")
+
+    def answer(system: str, text: str, milliseconds: float) -> Answer:
+        return Answer.of("p", system, cursor, Suggestion(text, 0.5), milliseconds)
 
     answers = [
-        answer("redraft", "return total", is_right=True),
-        answer("redraft", "return", is_right=True),
-        answer("redraft", "", is_right=False),
-        answer("bare prototype", "return other", is_right=False),
-        answer("bare prototype", "return total", is_right=True),
-        answer("bare prototype", "return x + y", is_right=False),
+        answer(REDRAFT, "return total", 40),
+        answer(REDRAFT, "return", 100),
+        answer(REDRAFT, "", 1),
+        answer(BARE, "return other", 1),
+        answer(BARE, "return total", 200),
+        answer(BARE, "return x + y", 1),
     ]
     first, second, lead = rows_of(answers, "test", 0)
     assert first.metrics["right"] == pytest.approx(33.33)
+    assert first.metrics["right_50"] == pytest.approx(33.33)
     assert first.metrics["shown"] == pytest.approx(66.67)
     assert first.metrics["precision"] == 100
+    assert first.metrics["line"] == pytest.approx(33.33)
     assert second.metrics["precision"] == pytest.approx(33.33)
+    assert second.metrics["right_150"] == 0
+    assert second.metrics["right_300"] == pytest.approx(33.33)
     assert lead.metrics["right"] == 0
     assert "precision 100.0" in summary(answers, ["empty body"])
+    assert (similarity("abcd", "abcd"), similarity("abcd", "wxyz")) == (100, 0)

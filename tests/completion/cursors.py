@@ -145,7 +145,10 @@ def expect(cursor: Cursor) -> Expected:
     known = not _has_docstring(node) or source.end(node.body[0]) < offset
     known = known and (isinstance(node, ast.Module) or source.start(node.body[0]) < offset)
     docstring = _docstring(node) if known else None
-    return Expected(kind, "", "", docstring, None)
+    if isinstance(node, ast.Module):
+        return Expected(kind, "", "", docstring, None)
+    name = f"class {node.name}" if known else None
+    return Expected(kind, name, None, docstring, None)
 
 
 def _blocks(cursor: Cursor) -> list[Function | ast.ClassDef]:

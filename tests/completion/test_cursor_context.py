@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redraft.completion.cursor_context import MAX_BLOCK_LINES, Context, find_context, offset_of
+from redraft.completion.languages.base import MAX_BLOCK_LINES, Context, offset_of
+from redraft.completion.languages.python.cursor_context import find_context
 from redraft.errors import ConfigError
 from tests.completion.cursors import Cursor, Source, draw, expect
 
@@ -160,9 +161,9 @@ class A:
         ("\n¦", "inner", "function"),
         ("\n        ¦", "outer", "function"),
         ("\n\n\n          # far ¦", "inner", "function"),
-        ("\n    ¦", "", "class"),
+        ("\n    ¦", "class A", "class"),
         ("\n    def ¦", "", "function"),
-        ("\n    x = ¦", "", "class"),
+        ("\n    x = ¦", "class A", "class"),
         ("\n\n¦", "", "module"),
         ("\n# at the edge ¦", "inner", "function"),
         ("\n\n\n# a new section ¦", "", "module"),
@@ -258,8 +259,36 @@ def test_a_class_and_a_module_give_their_docstring_and_last_lines() -> None:
     assert module.prefix.endswith("\nx199 = 199\ny = ")
     assert module.prefix.count("\n") == MAX_BLOCK_LINES - 1
     inside = at_mark("\nclass A(B):\n    'Of A.'\n    x = 1\n    y = ¦")
-    assert inside.x == {"docstring": "Of A.", "name": "", "arguments": ""}
+    assert inside.x == {"docstring": "Of A.", "name": "class A", "arguments": "B"}
     assert (inside.prefix, inside.kind) == ("x = 1\ny = ", "class")
+
+
+def test_the_prefix_of_a_block_has_no_bodies_of_its_definitions() -> None:
+    text = "import os\n\n\ndef f():\n    return os\n\n\nclass A:\n    x = 1\n\n\nf = ¦"
+    assert at_mark(text).prefix == "import os\ndef f():\nclass A:\nf = "
+    inside = at_mark("class A:\n    x = 1\n\n    @p\n    def f(self):\n        return 1\n\n    @¦")
+    assert inside.prefix == "x = 1\n@p\ndef f(self):\n@"
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix", "kind"),
+    [
+        ("import os\n\n\ndef ¦", "import os\ndef ", "module"),
+        ("class A:\n    x = 1\n\n    def f(self, a: in¦", "x = 1\ndef f(self, a: in", "class"),
+        ("def g():\n    x = 1\n    def f(¦", "x = 1\ndef f(", "function"),
+    ],
+)
+def test_a_header_belongs_to_the_block_around_it(text: str, prefix: str, kind: str) -> None:
+    block = at_mark(text).block
+    assert block is not None
+    assert (block.prefix, block.kind, block.place) == (prefix, kind, "body")
+
+
+def test_of_a_long_module_the_last_part_is_read() -> None:
+    body = "".join(f"def f{n}():\n    return {n}\n" for n in range(3_000))
+    prefix = at_mark(f"{body}y = ¦").prefix
+    assert prefix.count("\n") == MAX_BLOCK_LINES - 1
+    assert prefix.endswith("\ndef f2999():\ny = ")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.completion.ngram_index import END, ORDERS, START, NgramIndex
+from redraft.completion.context_tables import END, START
+from redraft.completion.ngram_index import ORDERS, NgramIndex
 from redraft.types import Example
 
 TEXTS = st.lists(st.text("ab =(\n", max_size=25), min_size=1, max_size=6)
@@ -30,7 +31,7 @@ def test_matches_are_the_positions_after_the_same_context(
     source = data.draw(st.sampled_from([row[0] for row in index.encoded.values()]))
     end = data.draw(st.integers(1, len(source) - 1))
     context = source[1:end].tolist()
-    matches = index.matches(context)
+    matches = index.contexts.matches(context)
     for order, positions in zip(ORDERS, matches, strict=False):
         wanted = ([START] * order + context)[-order:]
         expected = [
@@ -53,7 +54,7 @@ def test_an_index_with_reused_tokens_is_the_same(old: list[str], new: list[str])
 
 def test_no_examples_are_indexed_too() -> None:
     index = NgramIndex.build([])
-    assert index.matches([2, 3]) == []
+    assert index.contexts.matches([2, 3]) == []
     assert index.rows_of_file == {}
 
 

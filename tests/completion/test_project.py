@@ -74,7 +74,7 @@ def test_unreadable_files_are_reported_and_the_rest_is_read(tmp_path: Path) -> N
 
 
 def test_a_project_without_functions_is_an_error(model: RetrieveAndEdit, tmp_path: Path) -> None:
-    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "empty.py").write_text('"""Nothing yet."""\n')
     with pytest.raises(PairsError, match="no function with a body was found; give a folder"):
         index_project(model, Project.read([tmp_path]))
 

@@ -80,7 +80,7 @@ def test_an_index_after_a_change_reuses_what_it_knows(engine: CompletionEngine) 
     engine.prepare()
     model = engine.model
     again = CompletionEngine(model, engine)
-    assert again.index.tokens.tolist() == engine.index.tokens.tolist()
+    assert again.index_of("python").tokens.tolist() == engine.index_of("python").tokens.tolist()
     text = BUFFER[: BUFFER.index("if zorblax")]
     first, second = (one.complete(text, len(text)) for one in (engine, again))
     assert [one.text for one in first] == [one.text for one in second]
@@ -90,4 +90,81 @@ def test_tokens_of_any_length_may_stand_before_the_cursor(engine: CompletionEngi
     start = BUFFER.index("if zorblax")
     data = f"data = '{'a' * 40_000}\0'\n        "
     text = BUFFER[:start] + data * 2
+    assert all(one.text for one in engine.complete(text, len(text)))
+
+
+PROJECT = {
+    "shop.py": """import json
+from pathlib import Path
+
+
+class Shop:
+    name: str
+    path: Path
+
+    def load(self, path, orders=None):
+        if orders is None:
+            orders = json.loads(path.read_text())
+        return orders
+
+
+class Stall:
+    name: str
+    path: Path
+""",
+    "cellar.py": """import json
+from pathlib import Path
+
+
+class Cellar:
+    name: str
+    path: Path
+
+    def load(self, path, bottles=None):
+        if bottles is None:
+            bottles = json.loads(path.read_text())
+        return bottles
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> CompletionEngine:
+    folder = tmp_path_factory.mktemp("shop")
+    for name, text in PROJECT.items():
+        (folder / name).write_text(text)
+    return CompletionEngine(index_project(empty_model(), Project.read([folder]))[0])
+
+
+def texts(engine: CompletionEngine, text: str) -> list[str]:
+    """The whole lines that are suggested at the mark."""
+    offset = text.index("¦")
+    buffer = text.replace("¦", "")
+    line = buffer[buffer.rfind("\n", 0, offset) + 1 : offset]
+    found = engine.complete(buffer, offset, 5)
+    return [(line + one.text).strip().split("\n")[0] for one in found]
+
+
+def test_locals_are_renamed_to_those_of_the_prefix(shop: CompletionEngine) -> None:
+    text = "def fetch(path, coins=None):\n    if coins is None:\n        ¦"
+    assert any(line.startswith("coins = json") for line in texts(shop, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import json\nfrom path¦", "from pathlib import"),
+        ("class Attic:\n    name: str\n    ¦", "path: Path"),
+        ("class Attic:\n    name: str\n    path: Path\n\n    def load(¦", "def load(self, path,"),
+    ],
+)
+def test_modules_classes_and_headers_are_completed(
+    shop: CompletionEngine, text: str, line: str
+) -> None:
+    assert any(found.startswith(line) for found in texts(shop, text))
+
+
+def test_a_function_that_is_not_indexed_is_completed_from_itself() -> None:
+    text = "def f(a):\n    total = measure(a, 1)\n    total = mea"
+    engine = CompletionEngine(empty_model())
     assert all(one.text for one in engine.complete(text, len(text)))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from redraft.completion.renaming import Renaming, argument_names
+from redraft.completion.languages.python.language import PYTHON
+from redraft.completion.renaming import Renaming
 
 
 def function(name: str, arguments: str) -> dict[str, str]:
@@ -31,4 +32,4 @@ def test_what_differs_between_the_headers_is_renamed(
 
 def test_arguments_are_read_without_annotations_and_defaults() -> None:
     arguments = "self, pairs: Mapping[str, tuple[int, str]], *rest: int, key=(1, 2), **others"
-    assert argument_names(arguments) == ["self", "pairs", "rest", "key", "others"]
+    assert PYTHON.argument_names(arguments) == ["self", "pairs", "rest", "key", "others"]

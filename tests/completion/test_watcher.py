@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from redraft.completion import project as project_module
-from redraft.completion.project import Project
+from redraft.completion.project import Project, mine_all
 from redraft.completion.watcher import Watcher
 from redraft.errors import PairsError
-from redraft.mining.python_functions import Source, mine
+from redraft.mining.python_functions import Source
 from redraft.server.served_model import ServedModel
 from tests.baskets import source, write_project
 from tests.server.functions import served_functions
@@ -55,11 +55,11 @@ def read(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     assert watcher.project.files
     found: list[str] = []
 
-    def mine_and_note(source: Source, *, documented_only: bool) -> object:
+    def mine_and_note(source: Source) -> object:
         found.append(source.name)
-        return mine(source, documented_only=documented_only)
+        return mine_all(source)
 
-    monkeypatch.setattr(project_module, "mine", mine_and_note)
+    monkeypatch.setattr(project_module, "mine_all", mine_and_note)
     return found
 
 
@@ -209,7 +209,7 @@ def test_changes_during_a_folders_deletion_are_read_with_the_next_change(
         raise FileNotFoundError(2, "No such file or directory", "gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("redraft.completion.watcher.find_sources", find)
+        patch.setattr("redraft.completion.watcher.sources_of", find)
         assert not watcher.update([folder / "basket_0.py", folder / "new.py"])
     assert watcher.update([folder / "gone"])
     assert {"add_violet", "add_tulip"} < set(notified[-1])
@@ -217,7 +217,7 @@ def test_changes_during_a_folders_deletion_are_read_with_the_next_change(
 
 
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path, notified: Notified) -> None:
-    with pytest.raises(PairsError, match="missing: no such file or folder; name Python sources"):
+    with pytest.raises(PairsError, match="missing: no such file or folder; name sources"):
         Watcher([tmp_path / "missing"], notified).read()
 
 

@@ -325,7 +325,7 @@ def test_a_file_is_its_own_package(tmp_path: Path) -> None:
 def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PairsError) as caught:
         find_sources([tmp_path / "none"])
-    expected = f"{tmp_path / 'none'}: no such file or folder; name Python sources to mine"
+    expected = f"{tmp_path / 'none'}: no such file or folder; name sources to mine"
     assert str(caught.value) == expected
 
 

@@ -30,15 +30,16 @@ def command(
     store: StoreOption = None,
     form: FormatOption = Format.JSON,
 ) -> None:
-    """Complete a Python function at a cursor, and show the source of each suggestion.
+    """Complete a function at a cursor, and show the source of each suggestion.
 
-    The file need not parse. Docstring, name and arguments of the function at the cursor are the
-    retrieval query; the part of its body before the cursor is the prefix to complete.
+    The file need not parse; its ending tells the language. Docstring, name and arguments of the
+    function at the cursor are the retrieval query; the part of its body before the cursor is the
+    prefix to complete.
 
     Example: `redraft complete model/ src/cards.py:12:9 --format table`
     """
-    from redraft.completion.cursor_context import offset_of
     from redraft.completion.engine import CompletionEngine
+    from redraft.completion.languages.base import offset_of
     from redraft.data.inputs import fields_of
     from redraft.mining.python_functions import FIELDS
     from redraft.model import RetrieveAndEdit
@@ -54,7 +55,7 @@ def command(
     fields = fields_of(loaded.retriever.examples)
     if fields != list(FIELDS):
         raise ConfigError(
-            f"{model}: holds no Python functions (its inputs have {', '.join(fields)}); make "
+            f"{model}: holds no functions (its inputs have {', '.join(fields)}); make "
             "one with `redraft index`, or ask this one with `redraft predict`"
         )
     engine = CompletionEngine(loaded)
@@ -87,7 +88,7 @@ def read_source(name: str, *, from_stdin: bool) -> str:
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read ({error.strerror}); check the path") from error
     except TooLargeError as error:
-        raise ConfigError(f"{name}: {error}; name a Python file") from error
+        raise ConfigError(f"{name}: {error}; name a source file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name}: not UTF-8 ({error.reason}); save it as UTF-8") from error
 

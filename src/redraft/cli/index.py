@@ -11,7 +11,7 @@ from redraft.cli.mine import show_skipped
 
 
 def command(
-    paths: Annotated[list[Path], argument("Python files or folders.")],
+    paths: Annotated[list[Path], argument("Source files or folders.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Output folder of the model.")],
     source: Annotated[
         Path | None,
@@ -26,7 +26,8 @@ def command(
 ) -> None:
     """Make the functions of a code base the examples of a model, to complete code from them.
 
-    Nothing is trained, and the code is never run. With `--from` the weights of a trained model are
+    Reads Python, and with the extra `languages` TypeScript, JavaScript, Java and Go. Nothing is
+    trained, and the code is never run. With `--from` the weights of a trained model are
     kept. Run again for the same model, the command updates only the functions of changed files.
     With `--store` the examples of a new model are stored in the database, wherever those of the
     model in `--from` are.

@@ -1,9 +1,10 @@
 """Continuations of a prefix that occur elsewhere, with the evidence for each.
 
 An occurrence is a position whose preceding tokens match the end of the prefix: in the project, in
-the same file, in the function itself, or in a similar function with its names renamed. What
-follows an occurrence, cut where a suggestion may end, is a continuation. Equal continuations
-are merged, and their occurrences become the features by which they are ranked.
+the same file, in the function itself, or in a similar function with its names renamed
+(`aligned_names` has those that match but for names). What follows an occurrence, cut where a
+suggestion may end, is a continuation. Equal continuations are merged, and their occurrences become
+the features by which they are ranked.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.completion.ngram_index import END, ORDERS, START, Ids, NgramIndex
+from redraft.completion.context_tables import END, START, Ids
+from redraft.completion.ngram_index import ORDERS, NgramIndex
 
 MAX_TOKENS = 32
 """Maximum tokens of a continuation."""
@@ -23,8 +25,8 @@ MIN_WIDTH = 10
 MAX_LINES = 3
 """Maximum lines of a continuation."""
 
-PROJECT, FILE, SIMILAR, OWN = range(4)
-"""Where an occurrence is."""
+PROJECT, FILE, SIMILAR, OWN, ALIGNED, ALIGNED_FILE = range(6)
+"""Where an occurrence is; in the last two, names were renamed to those of the prefix."""
 
 _LONGEST_MATCH = 16
 _LEVELS = len(ORDERS)
@@ -51,11 +53,14 @@ class Occurrences:
     tokens: Ids  # (N, MAX_TOKENS), START where the stream is over
     widths: NDArray[np.int16]  # (N, MAX_TOKENS)
     source: NDArray[np.int8]  # (N,)
-    level: Floats  # (N,) length of the match: index of the order, or tokens for SIMILAR and OWN
+    level: Floats  # (N,) length of the match: index of the order, or tokens outside the index
     weight: Floats  # (N,) occurrences that it stands for
     rank: NDArray[np.int16]  # (N,) of the similar function
     probability: Floats  # (N,) of the similar function
     origin: Ids  # (N,) position in the index; -1 elsewhere
+    equal: Floats  # (N,) tokens of an aligned match that are equal, not only of equal shape
+    renamed: NDArray[np.bool_]  # (N, MAX_TOKENS) tokens that were renamed
+    coverage: Floats  # (N,) share of the names at the cursor that the function has
 
     @classmethod
     def join(cls, parts: "Sequence[Occurrences]") -> "Occurrences":
@@ -68,7 +73,7 @@ class Occurrences:
         return Occurrences(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
-def _following(stream: Stream, positions: Ids) -> tuple[Ids, NDArray[np.int16]]:
+def following(stream: Stream, positions: Ids) -> tuple[Ids, NDArray[np.int16]]:
     """Return the tokens from each position to the end of its output, and their widths."""
     indices = positions[:, None] + np.arange(MAX_TOKENS)
     inside = indices < len(stream.tokens)
@@ -78,10 +83,11 @@ def _following(stream: Stream, positions: Ids) -> tuple[Ids, NDArray[np.int16]]:
     return np.where(is_over, START, tokens), np.where(is_over, 0, stream.widths[indices])
 
 
-def _occurrences(
+def occurrences_at(
     stream: Stream, positions: Ids, source: int, *, level: Floats, weight: float = 1.0
 ) -> Occurrences:
-    tokens, widths = _following(stream, positions)
+    """Return what follows each position of a stream."""
+    tokens, widths = following(stream, positions)
     count = len(positions)
     return Occurrences(
         tokens,
@@ -92,19 +98,25 @@ def _occurrences(
         np.full(count, 99, np.int16),
         np.zeros(count),
         positions if source in (PROJECT, FILE) else np.full(count, -1, np.int32),
+        np.zeros(count),
+        np.zeros(tokens.shape, np.bool_),
+        np.zeros(count),
     )
 
 
 def in_project(
-    index: NgramIndex, context: Sequence[int], is_same_file: NDArray[np.bool_], own: Sequence[int]
+    index: NgramIndex,
+    context: Sequence[int],
+    is_same_file: NDArray[np.bool_],
+    is_source: NDArray[np.bool_],
 ) -> list[Occurrences]:
     """Return a sample of the occurrences in the index, longest match first.
 
-    `is_same_file` tells of each example whether it is in the file of the cursor. The examples in
-    `own` are left out.
+    `is_same_file` tells of each example whether it is in the file of the cursor, `is_source`
+    whether it may be copied from.
     """
     stream = Stream(index.tokens, index.widths)
-    matches = index.matches(context)
+    matches = index.contexts.matches(context)
     sampled: list[Occurrences] = []
     taken = 0
     for i in reversed(range(len(matches))):
@@ -112,9 +124,8 @@ def in_project(
         if i + 1 < len(matches):
             positions = positions[~np.isin(positions, matches[i + 1])]
         rows = index.rows[positions]
-        if own:
-            kept = ~np.isin(rows, own)
-            positions, rows = positions[kept], rows[kept]
+        kept = is_source[rows]
+        positions, rows = positions[kept], rows[kept]
         in_file = positions[is_same_file[rows]]
         parts = [(FILE, in_file[-_MAX_FILE_PER_LEVEL:], len(in_file))]
         if taken < _MAX_PROJECT:
@@ -122,7 +133,7 @@ def in_project(
             parts.append((PROJECT, chosen, len(positions)))
             taken += len(chosen)
         sampled += [
-            _occurrences(
+            occurrences_at(
                 stream, part, source, level=np.full(len(part), i + 1.0), weight=count / len(part)
             )
             for source, part, count in parts
@@ -155,7 +166,7 @@ def in_function(stream: Stream, context: Sequence[int]) -> list[Occurrences]:
     if best < 2:  # a single token is no evidence
         return []
     positions = np.flatnonzero(lengths == best).astype(np.int32)
-    return [_occurrences(stream, positions, OWN, level=lengths[positions].astype(float))]
+    return [occurrences_at(stream, positions, OWN, level=lengths[positions].astype(float))]
 
 
 def in_similar(
@@ -173,7 +184,7 @@ def in_similar(
             continue
         positions = np.flatnonzero(lengths == best)
         nearest = positions[np.argmin(np.abs(positions - 1 - len(context)))]
-        occurrence = _occurrences(
+        occurrence = occurrences_at(
             stream, np.asarray([nearest], np.int32), SIMILAR, level=np.asarray([float(best)])
         )
         occurrence.rank[:] = rank

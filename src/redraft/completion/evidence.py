@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.completion.continuations import (
+    ALIGNED,
+    ALIGNED_FILE,
     FILE,
     MAX_LINES,
     MAX_TOKENS,
@@ -21,42 +23,32 @@ from redraft.completion.continuations import (
     Floats,
     Occurrences,
 )
-from redraft.completion.word_classes import JOINED, NAME, NEWLINE, NONE, SPACE, SPLIT
+from redraft.completion.name_evidence import Counts, KnownNames
+from redraft.completion.word_classes import JOINED, NEWLINE, NONE, SPACE, SPLIT
 
 SHORT_WIDTH = 4
 """Characters of the shortest continuation."""
 
 _PROJECT_LEVELS = (1, 2, 3, 4, 5, 6)
 _FILE_LEVELS = (1, 3, 5)
+_SOURCES = (PROJECT, FILE, SIMILAR, OWN, ALIGNED, ALIGNED_FILE)
 
 
 @dataclass(frozen=True)
 class CursorEvidence:
     """Features of the cursor, which all continuations share."""
 
-    tokens: int  # of the prefix
-    last_class: int  # of the last token of the prefix
-    is_attribute: bool  # the prefix ends in a dot
-    matches: int  # positions with the longest match in the project
-    shares: tuple[float, float]  # of the most similar function, and of the first four
-    score: float  # of the most similar function
-    known: NDArray[np.int32]  # ids of the words of header and prefix
+    features: tuple[float, ...]
+    known: KnownNames
+    first_words: NDArray[np.int8]  # (V,) code of each word as the first of a line
+    following: tuple[int, ...]  # ids of the first tokens after the cursor's line; may be empty
 
     def row(self, occurrences: Occurrences) -> list[float]:
         """Return the features."""
         longest = [
-            occurrences.level[occurrences.source == source].max(initial=0.0)
-            for source in (PROJECT, FILE, SIMILAR, OWN)
+            occurrences.level[occurrences.source == source].max(initial=0.0) for source in _SOURCES
         ]
-        return [
-            min(self.tokens, 40),
-            self.last_class,
-            float(self.is_attribute),
-            np.log1p(self.matches),
-            *self.shares,
-            self.score,
-            *longest,
-        ]
+        return [*self.features, float(bool(self.following)), *longest]
 
 
 @dataclass(frozen=True)
@@ -77,8 +69,8 @@ class Continuations:
     ) -> "Continuations":
         """Merge equal continuations and compute their features."""
         occurrences = occurrences.take(np.lexsort(occurrences.tokens.T[::-1]))
-        layout = _Layout.of(occurrences, classes, cursor.known)
-        support = _Support.of(occurrences)
+        layout = _Layout.of(occurrences, classes, cursor)
+        support = _Support.of(occurrences, layout)
         row = cursor.row(occurrences)
         parts = [_at_length(i, layout, support, row) for i in range(MAX_TOKENS)]
         columns = (np.concatenate([part[j] for part in parts]) for j in range(6))
@@ -95,12 +87,14 @@ class _Layout:
     classes: NDArray[np.int8]
     width: NDArray[np.int64]
     lines: NDArray[np.int64]
-    names: NDArray[np.int64]
-    unknown: NDArray[np.int64]
+    names: tuple[Counts, ...]
+    first_word: NDArray[np.int8]  # (N,)
+    renamed: Counts
+    meets: NDArray[np.int64]  # (N,) token from which the code after the cursor follows; 99: none
 
     @classmethod
     def of(
-        cls, occurrences: Occurrences, classes: NDArray[np.int8], known: NDArray[np.int32]
+        cls, occurrences: Occurrences, classes: NDArray[np.int8], cursor: CursorEvidence
     ) -> "_Layout":
         tokens = occurrences.tokens
         kinds = classes[tokens]
@@ -118,7 +112,7 @@ class _Layout:
             (before < SHORT_WIDTH) & (width >= SHORT_WIDTH)
         )
         within = is_text & (lines == 0) & (reaches | ((width >= MIN_WIDTH) & (kinds == SPLIT)))
-        is_name = kinds == NAME
+        first_text = np.argmax(is_text, 1)
         return cls(
             is_new,
             (ends_line | within) & (width >= SHORT_WIDTH),
@@ -126,9 +120,24 @@ class _Layout:
             kinds,
             width,
             lines,
-            np.cumsum(is_name, 1),
-            np.cumsum(is_name & ~np.isin(tokens, known), 1),
+            cursor.known.counts(tokens, kinds),
+            cursor.first_words[tokens[np.arange(len(tokens)), first_text]],
+            np.cumsum(occurrences.renamed, 1),
+            _meeting(tokens, lines, cursor.following),
         )
+
+
+def _meeting(
+    tokens: NDArray[np.int32], lines: NDArray[np.int64], following: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """Return the token of each row from which the tokens `following` begin a line; 99 if none."""
+    if not following:
+        return np.full(len(tokens), 99)
+    size = tokens.shape[1] - len(following) + 1
+    is_equal = lines[:, :size] > 0
+    for i, token in enumerate(following):
+        is_equal = is_equal & (tokens[:, i : i + size] == token)
+    return np.where(is_equal.any(1), is_equal.argmax(1), 99)
 
 
 @dataclass(frozen=True)
@@ -141,17 +150,14 @@ class _Support:
     longest: Floats  # (M,)
 
     @classmethod
-    def of(cls, occurrences: Occurrences) -> "_Support":
+    def of(cls, occurrences: Occurrences, layout: _Layout) -> "_Support":
         source, level, weight = occurrences.source, occurrences.level, occurrences.weight
         counts = [weight * ((source == PROJECT) & (level >= k)) for k in _PROJECT_LEVELS]
         counts += [weight * ((source == FILE) & (level >= k)) for k in _FILE_LEVELS]
-        counts += [
-            occurrences.probability,
-            (source == SIMILAR).astype(float),
-            (source == OWN).astype(float),
-        ]
-        maxima = [np.where(source == kind, level, 0.0) for kind in (PROJECT, FILE, SIMILAR, OWN)]
-        maxima.append(-occurrences.rank.astype(float))
+        counts += [occurrences.probability, (layout.meets < 99).astype(float)]
+        counts += [(source == kind).astype(float) for kind in _SOURCES[2:]]
+        maxima = [np.where(source == kind, level, 0.0) for kind in _SOURCES]
+        maxima += [-occurrences.rank.astype(float), occurrences.equal, occurrences.coverage]
         table, tops = np.stack(counts, 1), np.stack(maxima, 1)
         return cls(table, tops, table.sum(0), tops.max(0))
 
@@ -163,15 +169,16 @@ def _at_length(
     starts = np.flatnonzero(layout.is_new[:, i])
     is_chosen = layout.is_end[starts, i]
     if not is_chosen.any():
-        width = len(cursor) + _FEATURES
         empty = np.zeros(0, np.int64)
-        return *(empty,) * 4, np.zeros(0, np.bool_), np.zeros((0, width), np.float32)
+        features = np.zeros((0, len(cursor) + _FEATURES), np.float32)
+        return *(empty,) * 4, np.zeros(0, np.bool_), features
     counts = np.add.reduceat(support.counts, starts)[is_chosen]
     maxima = np.maximum.reduceat(support.maxima, starts)[is_chosen]
+    renamed = np.minimum.reduceat(layout.renamed[:, i], starts)[is_chosen]
+    meets = np.minimum.reduceat(layout.meets, starts)[is_chosen]
     ends = np.append(starts[1:], len(layout.is_new))[is_chosen]
     rows = starts[is_chosen]
     count = len(rows)
-    shares = counts / np.maximum(support.totals, 1e-9)
     first_text = np.argmax(layout.width[rows] > 0, 1)
     features = np.column_stack(
         [
@@ -182,17 +189,21 @@ def _at_length(
             layout.lines[rows, i],
             layout.classes[rows, i],
             layout.classes[rows, first_text],
-            layout.names[rows, i],
-            layout.unknown[rows, i],
-            shares,
+            layout.first_word[rows],
+            *(names[rows, i] for names in layout.names),
+            renamed,
+            np.clip(meets - i - 1, -1, 50),
+            counts / np.maximum(support.totals, 1e-9),
             np.log1p(counts[:, [0, 2, 6]]),
             counts[:, 9:],
             maxima,
-            (maxima - support.longest)[:, :4],
+            maxima - support.longest,
         ]
     ).astype(np.float32)
     lengths = np.full(count, i + 1)
     return rows, ends, lengths, layout.width[rows, i], layout.ends_line[rows, i], features
 
 
-_FEATURES = 8 + 12 + 3 + 3 + 5 + 4
+_COUNTS = len(_PROJECT_LEVELS) + len(_FILE_LEVELS) + 2 + len(_SOURCES) - 2
+_MAXIMA = len(_SOURCES) + 3
+_FEATURES = 7 + 6 + 2 + _COUNTS + 3 + (_COUNTS - 9) + 2 * _MAXIMA

@@ -4,14 +4,17 @@ Every output is a stream of token ids between `START` and `END`. For each order 
 sorted by a hash of the k tokens before them, so that a lookup is a binary search. Knows no cursor.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.completion.word_classes import EDGES, word_classes
+from redraft.completion.context_tables import END, START, ContextTables, Ids
+from redraft.completion.languages.base import Language, kind_of
+from redraft.completion.languages.python.language import PYTHON
+from redraft.completion.word_classes import EDGES, NAME, first_words, word_classes
 from redraft.text.tokenizer import Tokenizer, spell
 from redraft.types import Example
 
@@ -21,13 +24,12 @@ ORDERS = (1, 2, 3, 4, 6, 9, 13)
 MAX_WIDTH = 1000
 """Characters of a token that count."""
 
-START, END = 0, 1
-"""Ids before the first and after the last token of an output."""
+SHAPE_ORDERS = (4, 7, 11)
+"""Context lengths that are indexed with any name in place of another."""
 
-_MULTIPLIER = 0x9E3779B97F4A7C15
-_MASK = (1 << 64) - 1
+ANY_NAME = 2**31 - 2
+"""Stands for every name in a shape."""
 
-Ids = NDArray[np.int32]
 Encoded = tuple[Ids, NDArray[np.int16]]
 
 
@@ -41,11 +43,21 @@ class NgramIndex:
     tokens: Ids  # (S,)
     widths: NDArray[np.int16]  # (S,) characters of each token, with its implicit space
     rows: Ids  # (S,) the example of each position
-    tables: Sequence[tuple[NDArray[np.uint32], Ids]]
+    contexts: ContextTables
+    shapes: ContextTables  # of the tokens with `ANY_NAME` for each name
+    classes: NDArray[np.int8]  # (V,) of each word
     encoded: Mapping[str, Encoded]
+    language: Language
+    _names: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def build(cls, examples: Sequence[Example], known: "NgramIndex | None" = None) -> "NgramIndex":
+    def build(
+        cls,
+        examples: Sequence[Example],
+        known: "NgramIndex | None" = None,
+        *,
+        language: Language = PYTHON,
+    ) -> "NgramIndex":
         """Index the outputs of `examples`; outputs that `known` has are not tokenized again."""
         words = list(known.words) if known else list(EDGES)
         ids = dict(known.ids) if known else {word: i for i, word in enumerate(words)}
@@ -60,13 +72,37 @@ class NgramIndex:
         widths = np.concatenate([[0], *(stream[1] for stream in streams)]).astype(np.int16)[1:]
         rows = np.repeat(np.arange(len(streams), dtype=np.int32), lengths)
         starts = np.repeat(np.cumsum([0, *lengths])[:-1], lengths)
-        tables = list(_tables(tokens, starts))
-        return cls(examples, words, ids, tokens, widths, rows, tables, encoded)
+        contexts = ContextTables.build(tokens, starts, ORDERS)
+        classes = word_classes(words, language.keywords)
+        shapes = ContextTables.build(shape(tokens, classes), starts, SHAPE_ORDERS)
+        return cls(
+            examples, words, ids, tokens, widths, rows, contexts, shapes, classes, encoded, language
+        )
+
+    def prepare(self) -> None:
+        """Compute the tables that are otherwise computed with the first suggestion."""
+        _ = self.rarity, self.word_lengths, self.first_words, self.rows_of_file, self.are_functions
 
     @cached_property
-    def classes(self) -> NDArray[np.int8]:
-        """Return the class of each word."""
-        return word_classes(self.words)
+    def rarity(self) -> NDArray[np.float64]:
+        """Return the negative log-frequency of each word."""
+        counts = np.bincount(self.tokens, minlength=len(self.words))
+        return np.log((1 + len(self.tokens)) / (1.0 + counts))
+
+    @cached_property
+    def are_functions(self) -> NDArray[np.bool_]:
+        """Return which examples are functions; the others are blocks."""
+        return np.asarray([kind_of(one.x) == "function" for one in self.examples], np.bool_)
+
+    @cached_property
+    def word_lengths(self) -> NDArray[np.int16]:
+        """Return the characters of each word."""
+        return np.asarray([min(len(word), MAX_WIDTH) for word in self.words], np.int16)
+
+    @cached_property
+    def first_words(self) -> NDArray[np.int8]:
+        """Return the code of each word as the first one of a line."""
+        return first_words(self.words, self.language.keywords)
 
     @cached_property
     def rows_of_file(self) -> dict[str, list[int]]:
@@ -82,25 +118,18 @@ class NgramIndex:
         names = ("/".join(parts[i:]) for i in range(len(parts)))
         return next((name for name in names if name in self.rows_of_file), None)
 
-    def matches(self, context: Sequence[int]) -> list[Ids]:
-        """Return, for each order up to the longest match, the positions after that context.
+    def names_of(self, row: int) -> frozenset[int]:
+        """Return the ids of the names in an example."""
+        if row not in self._names:
+            first, last = np.searchsorted(self.rows, [row, row + 1])
+            tokens = self.tokens[first:last]
+            self._names[row] = frozenset(tokens[self.classes[tokens] == NAME].tolist())
+        return self._names[row]
 
-        The positions of an order are a subset of those of the order before.
-        """
-        total, power, start = 0, 1, len(context)
-        positions: list[Ids] = []
-        for order, (hashes, sorted_positions) in zip(ORDERS, self.tables, strict=True):
-            for back in range(ORDERS[len(positions) - 1] if positions else 0, order):
-                power = power * _MULTIPLIER & _MASK
-                token = context[start - back - 1] if back < start else START
-                total = (total + (token + 1) * power) & _MASK
-            key = np.uint32((total ^ (total >> 29)) >> 32)
-            first = np.searchsorted(hashes, key, "left")
-            last = np.searchsorted(hashes, key, "right")
-            if first == last:
-                break
-            positions.append(sorted_positions[first:last])
-        return positions
+
+def shape(tokens: Ids, classes: NDArray[np.int8]) -> Ids:
+    """Return the tokens with `ANY_NAME` for each name."""
+    return np.where(classes[tokens] == NAME, ANY_NAME, tokens).astype(np.int32)
 
 
 def _encode(text: str, words: list[str], ids: dict[str, int]) -> Encoded:
@@ -120,19 +149,3 @@ def token_widths(tokens: Sequence[str]) -> NDArray[np.int16]:
     Longer tokens than `MAX_WIDTH`, such as data in a string, count as that long.
     """
     return np.asarray([0, *(min(len(text), MAX_WIDTH) for text in spell(tokens)), 0], np.int16)
-
-
-def _tables(tokens: Ids, starts: NDArray[np.int64]) -> Iterable[tuple[NDArray[np.uint32], Ids]]:
-    """Yield the sorted context hashes of each order, and their positions."""
-    at = np.arange(len(tokens))
-    inside = np.flatnonzero(tokens != START).astype(np.int32)
-    total = np.zeros(len(tokens), np.uint64)
-    power = 1
-    for back in range(1, ORDERS[-1] + 1):
-        power = power * _MULTIPLIER & _MASK
-        before = np.where(at - back >= starts, tokens[np.maximum(at - back, 0)], START)
-        total += (before.astype(np.uint64) + np.uint64(1)) * np.uint64(power)
-        if back in ORDERS:
-            hashes = ((total ^ (total >> np.uint64(29))) >> np.uint64(32)).astype(np.uint32)
-            order = np.argsort(hashes[inside], kind="stable")
-            yield hashes[inside][order], inside[order]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from redraft.completion.languages.registry import language_of, suffixes
 from redraft.data.rows import BadRow
 from redraft.editing.base import VerbatimEditor
 from redraft.errors import PairsError
-from redraft.mining.python_functions import FIELDS, Source, find_sources, mine
+from redraft.mining.python_functions import FIELDS, Source, find_sources, read_content
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.base import Retriever
 from redraft.retrieval.bm25 import Bm25Retriever
@@ -18,6 +19,20 @@ from redraft.types import Example
 
 Progress = Callable[[Sequence[Source]], Iterable[Source]]
 """Wraps the sources to report progress while they are iterated."""
+
+
+def sources_of(paths: Iterable[Path], *, without: Iterable[str] = ()) -> list[Source]:
+    """Return the files of all languages under `paths`, except in folders named in `without`."""
+    return find_sources(paths, without=without, suffixes=suffixes())
+
+
+def mine_all(source: Source) -> list[Example] | BadRow:
+    """Return the functions with a body of a file; BadRow if it cannot be read."""
+    content = read_content(source)
+    if isinstance(content, BadRow):
+        return content
+    language = language_of(source.name)
+    return language.mine(content, name=source.name, package=source.package)
 
 
 @dataclass(frozen=True)
@@ -32,7 +47,7 @@ class Project:
         cls, paths: Sequence[Path], *, without: Iterable[str] = (), watch: Progress = iter
     ) -> "Project":
         """Mine every function with a body under `paths`, except in folders named in `without`."""
-        return cls({}, []).updated(find_sources(paths, without=without), watch=watch)
+        return cls({}, []).updated(sources_of(paths, without=without), watch=watch)
 
     def updated(
         self, sources: Sequence[Source], *, removed: Iterable[str] = (), watch: Progress = iter
@@ -45,7 +60,7 @@ class Project:
         updated: dict[str, list[Example]] = {}
         skipped: list[BadRow] = []
         for source in watch(sources):
-            mined = mine(source, documented_only=False)
+            mined = mine_all(source)
             if isinstance(mined, BadRow):
                 skipped.append(mined)
             else:
@@ -89,7 +104,7 @@ def empty_model() -> RetrieveAndEdit:
 def index_project(model: RetrieveAndEdit, project: Project) -> tuple[RetrieveAndEdit, IndexChange]:
     """Return the model with the functions of a project as its examples, and the change."""
     if not any(project.files.values()):
-        raise PairsError("no function with a body was found; give a folder of Python sources")
+        raise PairsError("no function with a body was found; give a folder of sources")
     fields = list(model.retriever.examples[0].x) if model.retriever.examples else []
     if fields and fields != list(FIELDS):
         raise PairsError(

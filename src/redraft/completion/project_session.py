@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.completion.aligned_names import aligned_in_project, aligned_in_streams
+from redraft.completion.context_tables import END, START
 from redraft.completion.continuations import (
     MIN_WIDTH,
     Occurrences,
@@ -22,12 +24,14 @@ from redraft.completion.continuations import (
     in_project,
     in_similar,
 )
-from redraft.completion.evidence import Continuations, CursorEvidence
+from redraft.completion.cursor_evidence import ALONE, CursorReader, SessionWords
+from redraft.completion.evidence import Continuations
 from redraft.completion.gradient_boosting import BoostedTrees
-from redraft.completion.ngram_index import END, START, NgramIndex, token_widths
+from redraft.completion.languages.base import kind_of
+from redraft.completion.ngram_index import NgramIndex, token_widths
 from redraft.completion.renaming import Renaming
 from redraft.completion.similar_functions import SimilarFunction, is_same_function
-from redraft.completion.word_classes import word_class, word_classes
+from redraft.completion.surroundings import Surroundings
 from redraft.editing.session import CompletionSession, continuation, readable_prefix
 from redraft.text.tokenizer import Tokenizer, detokenize, is_word
 from redraft.types import Completion, Input, Prototype
@@ -73,24 +77,38 @@ class _Ranked:
 
 
 class ProjectSession(CompletionSession):
-    """The function at the cursor and the similar ones, renamed."""
+    """The function at the cursor, the similar ones, renamed, and the names of the buffer."""
 
     def __init__(
-        self, x: Input, similar: Sequence[SimilarFunction], index: NgramIndex, file: str | None
+        self,
+        x: Input,
+        similar: Sequence[SimilarFunction],
+        index: NgramIndex,
+        file: str | None,
+        surroundings: Surroundings = ALONE,
     ) -> None:
         self.index = index
         self.similar = similar
+        self.words = SessionWords(index)
+        self._following = ""
         in_file = index.rows_of_file.get(file or "", [])
         self._is_same_file = np.zeros(len(index.examples), np.bool_)
         self._is_same_file[in_file] = True
-        self._own = [row for row in in_file if is_same_function(index.examples[row], x, file)]
-        self._words = list(index.words)
-        self._ids: dict[str, int] = {}
-        self._header = self._encode(Tokenizer().tokenize(f"{x['name']} {x['arguments']}"))
+        # blocks are no sources for functions, but a script may be written like a function
+        self._is_source = index.are_functions | (kind_of(x) != "function")
+        own = [row for row in in_file if is_same_function(index.examples[row], x, file)]
+        self._is_source[own] = False
         self._streams = [
-            self._stream(Renaming.between(one.prototype.example.x, x), one.prototype)
+            self._stream(
+                Renaming.between(one.prototype.example.x, x, index.language), one.prototype
+            )
             for one in similar
         ]
+        self._reader = CursorReader(x, surroundings, self.words, self._streams)
+
+    def read_after(self, following: str) -> None:
+        """Take the code after the line of the cursor as evidence."""
+        self._following = following
 
     def complete(self, prefix: str, k: int = 5) -> list[Completion]:
         """Return at most `k` suggestions, the best first; none if none is probable enough."""
@@ -121,11 +139,17 @@ class ProjectSession(CompletionSession):
 
     def continuations(self, typed: Sequence[str], partial: str = "") -> Continuations | None:
         """Return the continuations of the tokens `typed` with their features."""
-        context = self._encode(typed)
+        context = self.words.encode(typed)
+        own = self._as_stream(typed)
+        tables = self.words.tables()
         shares = [one.probability for one in self.similar]
-        parts = in_project(self.index, context, self._is_same_file, self._own)
+        parts = in_project(self.index, context, self._is_same_file, self._is_source)
         parts += in_similar(self._streams, shares, context)
-        parts += in_function(self._as_stream(typed), context)
+        parts += in_function(own, context)
+        parts += aligned_in_project(
+            self.index, context, tables, self._is_same_file, self._is_source
+        )
+        parts += aligned_in_streams([*self._streams, own], context, tables)
         if not parts:
             return None
         occurrences = Occurrences.join(parts)
@@ -133,18 +157,9 @@ class ProjectSession(CompletionSession):
             occurrences = occurrences.take(np.flatnonzero(self._begin(occurrences, partial)))
             if not len(occurrences.source):
                 return None
-        evidence = CursorEvidence(
-            tokens=len(typed),
-            last_class=word_class(typed[-1]) if typed else 0,
-            is_attribute=bool(typed) and typed[-1] == ".",
-            matches=_longest_matches(occurrences),
-            shares=(sum(shares[:1]), sum(shares[:4])),
-            score=self.similar[0].score if self.similar else 0.0,
-            known=np.asarray([*context, *self._header], np.int32),
-        )
-        added = self._words[len(self.index.words) :]
-        classes = np.concatenate([self.index.classes, word_classes(added)])
-        return Continuations.of(occurrences, evidence, classes)
+        occurrences = self._reader.covered(occurrences, typed, self.index)
+        evidence = self._reader.evidence(typed, self._following, occurrences, self.similar)
+        return Continuations.of(occurrences, evidence, self.words.tables().classes)
 
     def text(self, typed: Sequence[str], continuations: Continuations, i: int) -> str:
         """Return the text of a continuation of the tokens `typed`."""
@@ -153,26 +168,14 @@ class ProjectSession(CompletionSession):
 
     def _tokens(self, continuations: Continuations, i: int) -> list[str]:
         row = continuations.occurrences.tokens[continuations.first[i]]
-        return [self._words[token] for token in row[: continuations.length[i]]]
-
-    def _encode(self, tokens: Sequence[str]) -> list[int]:
-        """Return the ids of tokens; words that the project does not have get new ones."""
-        ids = []
-        for token in tokens:
-            known = self.index.ids.get(token)
-            if known is None:
-                known = self._ids.setdefault(token, len(self._words))
-                if known == len(self._words):
-                    self._words.append(token)
-            ids.append(known)
-        return ids
+        return [self.words[token] for token in row[: continuations.length[i]]]
 
     def _stream(self, renaming: Renaming, prototype: Prototype) -> Stream:
         tokens = Tokenizer().tokenize(renaming.apply(prototype.example.y))
         return self._as_stream(tokens)
 
     def _as_stream(self, tokens: Sequence[str]) -> Stream:
-        ids = [START, *self._encode(tokens), END]
+        ids = [START, *self.words.encode(tokens), END]
         return Stream(np.asarray(ids, np.int32), token_widths(tokens))
 
     def _begin(self, occurrences: Occurrences, partial: str) -> NDArray[np.bool_]:
@@ -181,7 +184,7 @@ class ProjectSession(CompletionSession):
         longer = [
             token
             for token in np.unique(firsts).tolist()
-            if self._words[token].startswith(partial) and self._words[token] != partial
+            if self.words[token].startswith(partial) and self.words[token] != partial
         ]
         return np.isin(firsts, longer)
 
@@ -203,15 +206,6 @@ class ProjectSession(CompletionSession):
             if stripped in example.y:
                 return Prototype(example, 1.0)
         return None
-
-
-def _longest_matches(occurrences: Occurrences) -> int:
-    """Return how many occurrences have the longest match in the project."""
-    in_index = occurrences.source == 0
-    levels = occurrences.level[in_index]
-    if not len(levels):
-        return 0
-    return int(occurrences.weight[in_index][levels == levels.max()].sum())
 
 
 def _best_first(readings: Sequence[_Ranked]) -> list[tuple[_Ranked, int]]:

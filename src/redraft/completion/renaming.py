@@ -9,20 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from redraft.completion.languages.base import Language
+from redraft.completion.languages.python.language import PYTHON
 from redraft.text.tokenizer import split_identifier
 from redraft.types import Input
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_BRACKETS = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}")
-_ARGUMENT = re.compile(r"(?:^|,)\s*\**(?P<name>[^\W\d]\w*)")
-
-
-def argument_names(arguments: str) -> list[str]:
-    """Return the names of the arguments of a header, without annotations and defaults."""
-    flat = _BRACKETS.sub("", arguments)
-    while flat != arguments:
-        arguments, flat = flat, _BRACKETS.sub("", flat)
-    return [match["name"] for match in _ARGUMENT.finditer(flat)]
 
 
 def name_parts(name: str) -> list[str]:
@@ -38,9 +30,9 @@ class Renaming:
     parts: dict[str, str]
 
     @classmethod
-    def between(cls, source: Input, target: Input) -> "Renaming":
+    def between(cls, source: Input, target: Input, language: Language = PYTHON) -> "Renaming":
         """Return the renaming that turns the header of `source` into that of `target`."""
-        arguments = argument_names(source["arguments"]), argument_names(target["arguments"])
+        arguments = [language.argument_names(x["arguments"]) for x in (source, target)]
         names = name_parts(source["name"]), name_parts(target["name"])
         return cls(dict(_replaced(*arguments)), dict(_replaced(*names)))
 

@@ -11,15 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.completion.languages.base import Language, kind_of
+from redraft.completion.languages.python.language import PYTHON
 from redraft.completion.ngram_index import NgramIndex
-from redraft.completion.renaming import argument_names, name_parts
+from redraft.completion.renaming import name_parts
 from redraft.types import Example, Input, Prototype
 
 MAX_SIMILAR = 16
 """Functions that are kept."""
 
 MAX_SAME_FILE = 20
-"""Functions of the same file that compete although they were not retrieved: the last ones."""
+"""Functions of the same file that compete although they were not retrieved: the nearest ones."""
+
+LINES_NEAR = 30
+"""Lines at which the nearness of a function is a half."""
 
 _WORD = re.compile(r"\w+")
 
@@ -33,10 +38,33 @@ class SimilarFunction:
     score: float
 
 
-def similarities(x: Input, example: Example, *, rank: int | None, file: str | None) -> list[float]:
+@dataclass(frozen=True)
+class Place:
+    """The indexed file of the cursor and its line in it, as far as they are known."""
+
+    file: str | None
+    line: int | None = None
+
+    def nearness(self, example: Example) -> float:
+        """Return 1 for an example at the cursor, less if it is farther, 0 in another file."""
+        line = example.meta.get("line")
+        if self.line is None or not isinstance(line, int) or example.meta.get("file") != self.file:
+            return 0.0
+        return 1 / (1 + abs(self.line - line) / LINES_NEAR)
+
+
+def similarities(
+    x: Input,
+    example: Example,
+    *,
+    rank: int | None,
+    place: Place,
+    language: Language = PYTHON,
+) -> list[float]:
     """Return the features of a function: `rank` is that of retrieval, None if not retrieved."""
+    file = place.file
     names = name_parts(x["name"]), name_parts(example.x["name"])
-    arguments = argument_names(x["arguments"]), argument_names(example.x["arguments"])
+    arguments = [language.argument_names(one["arguments"]) for one in (x, example.x)]
     documented = _words(x["docstring"]), _words(example.x["docstring"])
     other = str(example.meta.get("file"))
     return [
@@ -51,6 +79,7 @@ def similarities(x: Input, example: Example, *, rank: int | None, file: str | No
         float(bool(documented[0]) == bool(documented[1])),
         float(other == file),
         float(file is not None and other.rpartition("/")[0] == file.rpartition("/")[0]),
+        place.nearness(example),
     ]
 
 
@@ -60,31 +89,39 @@ def similar_functions(
     index: NgramIndex,
     weights: NDArray[np.float64],
     *,
-    file: str | None,
+    place: Place,
 ) -> list[SimilarFunction]:
     """Return the most similar functions, best first; leaves out the function itself."""
     candidates: list[tuple[Prototype, int | None]] = [
         (prototype, rank) for rank, prototype in enumerate(retrieved)
     ]
     seen = {id(prototype.example) for prototype in retrieved}
-    for row in index.rows_of_file.get(file or "", [])[-MAX_SAME_FILE:]:
-        if id(index.examples[row]) not in seen:
-            candidates.append((Prototype(index.examples[row], 1.0), None))
+    for example in near_functions(index, place):
+        if id(example) not in seen:
+            candidates.append((Prototype(example, 1.0), None))
     candidates = [
         (prototype, rank)
         for prototype, rank in candidates
-        if not is_same_function(prototype.example, x, file)
+        if kind_of(prototype.example.x) == kind_of(x)
+        and not is_same_function(prototype.example, x, place.file)
     ]
     if not candidates:
         return []
     features = [
-        similarities(x, prototype.example, rank=rank, file=file) for prototype, rank in candidates
+        similarities(x, prototype.example, rank=rank, place=place, language=index.language)
+        for prototype, rank in candidates
     ]
     scores = np.asarray(features) @ weights
     exponentials = np.exp(scores - scores.max())
     shares = exponentials / exponentials.sum()
     best = np.argsort(-scores, kind="stable")[:MAX_SIMILAR]
     return [SimilarFunction(candidates[i][0], float(shares[i]), float(scores[i])) for i in best]
+
+
+def near_functions(index: NgramIndex, place: Place) -> list[Example]:
+    """Return the functions of the same file that are nearest to the cursor."""
+    functions = [index.examples[row] for row in index.rows_of_file.get(place.file or "", [])]
+    return sorted(functions, key=place.nearness)[-MAX_SAME_FILE:]
 
 
 def is_same_function(example: Example, x: Input, file: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Watches Python files and mines changed ones again.
+"""Watches source files and mines changed ones again.
 
 Knows no model and no protocol: a callback receives the updated project.
 """
@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redraft.completion.project import Progress, Project
+from redraft.completion.languages.registry import suffixes
+from redraft.completion.project import Progress, Project, sources_of
 from redraft.errors import MissingExtraError, RedraftError
-from redraft.mining.python_functions import SKIPPED_FOLDERS, Source, find_sources
+from redraft.mining.python_functions import SKIPPED_FOLDERS, Source
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -113,7 +114,7 @@ class Watcher:
         touched = {
             Path(path)
             for change, path in changes
-            if (change is not Change.modified or path.endswith(".py"))
+            if (change is not Change.modified or path.endswith(suffixes()))
             and self._is_inside(Path(path))
         }
         if touched:
@@ -126,7 +127,7 @@ class Watcher:
         return {path: source for path, source in self._sources.items() if path not in deleted}
 
     def _find(self, paths: Sequence[Path]) -> dict[Path, Source]:
-        return {source.path: source for source in find_sources(paths, without=self._without)}
+        return {source.path: source for source in sources_of(paths, without=self._without)}
 
     def _is_inside(self, path: Path) -> bool:
         """Return True if `path` is a watched path, or below one and not in a skipped folder."""
@@ -134,7 +135,7 @@ class Watcher:
         for watched in self.paths:
             if path.is_relative_to(watched):
                 parts = path.relative_to(watched).parts
-                folders = parts[:-1] if path.suffix == ".py" else parts
+                folders = parts[:-1] if path.suffix in suffixes() else parts
                 return not any(name in skipped or name.startswith(".") for name in folders)
         return False
 
@@ -142,7 +143,7 @@ class Watcher:
         """Return True if the list of sources may change: a new file, or a folder."""
         if path in self._sources:
             return False
-        if path.suffix == ".py" and path.is_file():
+        if path.suffix in suffixes() and path.is_file():
             return True
         return path.is_dir() or any(path in source.parents for source in self._sources)
 

@@ -9,7 +9,7 @@ import os
 import sysconfig
 import tokenize
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,8 +46,12 @@ class Source:
     name: str
 
 
-def find_sources(paths: Iterable[Path], *, without: Iterable[str] = ()) -> list[Source]:
-    """Return every Python file under `paths`, in order, skipping folders named in `without`.
+def find_sources(
+    paths: Iterable[Path], *, without: Iterable[str] = (), suffixes: tuple[str, ...] = (".py",)
+) -> list[Source]:
+    """Return every file under `paths` with one of the suffixes, in order.
+
+    Skips folders named in `without`.
 
     Symbolic links out of a folder are not followed: an untrusted project could otherwise expose
     any file of this machine.
@@ -56,20 +60,25 @@ def find_sources(paths: Iterable[Path], *, without: Iterable[str] = ()) -> list[
     sources = []
     for path in paths:
         if not path.exists():
-            raise PairsError(f"{path}: no such file or folder; name Python sources to mine")
+            raise PairsError(f"{path}: no such file or folder; name sources to mine")
         if path.is_file():
             sources.append(Source(path, _text(path.stem), _text(path.name)))
             continue
         root = path.resolve()
-        for file in sorted(path.rglob("*.py")):
+        for file in sorted(_files(path, suffixes, skipped)):
             inside = file.relative_to(path)
             folders = inside.parts[:-1]
-            if any(f in skipped or f.startswith(".") for f in folders):
-                continue
             if file.is_file() and _is_within(file, root):
                 package = folders[0] if folders else inside.stem
                 sources.append(Source(file, _text(package), _text(inside.as_posix())))
     return sources
+
+
+def _files(root: Path, suffixes: tuple[str, ...], skipped: Set[str]) -> Iterator[Path]:
+    """Yield the files with one of the suffixes; hidden and skipped folders are not entered."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in skipped and name[0] != "."]
+        yield from (Path(folder, name) for name in names if name.endswith(suffixes))
 
 
 def standard_library() -> list[Source]:
@@ -91,14 +100,21 @@ def _text(name: str) -> str:
 
 def mine(source: Source, *, documented_only: bool = True) -> list[Example] | BadRow:
     """Return the documented functions of a file (or all), in order; BadRow if it is unreadable."""
-    try:
-        with source.path.open("rb") as stream:
-            content = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        return BadRow(source.name, 1, f"cannot be read: {error.strerror}")
+    content = read_content(source)
+    if isinstance(content, BadRow):
+        return content
     return mine_content(
         content, name=source.name, package=source.package, documented_only=documented_only
     )
+
+
+def read_content(source: Source) -> bytes | BadRow:
+    """Return the bytes of a file, at most one more than allowed; BadRow if it is unreadable."""
+    try:
+        with source.path.open("rb") as stream:
+            return stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        return BadRow(source.name, 1, f"cannot be read: {error.strerror}")
 
 
 def mine_content(
@@ -108,7 +124,7 @@ def mine_content(
     if len(content) > MAX_FILE_BYTES:
         return BadRow(name, 1, f"larger than {MAX_FILE_BYTES:,} bytes")
     try:
-        functions = _functions(text := _decode(content), documented_only=documented_only)
+        functions = _functions(text := decoded(content), documented_only=documented_only)
         return list(_examples(functions, text, name=name, package=package))
     except UnicodeDecodeError as error:
         return BadRow(name, 1, f"not {error.encoding}")
@@ -118,7 +134,7 @@ def mine_content(
         return BadRow(name, 1, f"not Python 3: {error or type(error).__name__}")
 
 
-def _decode(content: bytes | str) -> str:
+def decoded(content: bytes | str) -> str:
     """Decode a source by its declared encoding, with line ends normalised to newlines."""
     if isinstance(content, str):  # decoded already, whatever it declares
         return normalised(content)

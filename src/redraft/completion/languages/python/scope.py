@@ -7,10 +7,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from redraft.completion.header import read_header
-from redraft.completion.logical_lines import (
+from redraft.completion.languages.base import Kind
+from redraft.completion.languages.python.header import read_header
+from redraft.completion.languages.python.logical_lines import (
     HEADER,
     LogicalLine,
     indentation_of,
@@ -22,8 +22,6 @@ from redraft.completion.logical_lines import (
 _HEADER = re.compile(HEADER)
 _HEADER_WORDS = ("def", "class", "async")
 
-Kind = Literal["function", "class", "module"]
-
 
 @dataclass(frozen=True)
 class Scope:
@@ -34,13 +32,16 @@ class Scope:
     next: LogicalLine | None
 
 
-def find_scope(before: str, ahead: str) -> Scope:
+def find_scope(before: str, ahead: str, *, is_in_header: bool = False) -> Scope:
     """Return the innermost function around the end of `before`, or else the class or the module.
 
-    `ahead` is the rest of the cursor's line, since the cursor may be inside its indentation.
+    `ahead` is the rest of the cursor's line, since the cursor may be inside its indentation. With
+    `is_in_header` the last line is a header, and what is around that is returned.
     """
     lines = list(read_lines(before, top_level_start(before)))
     headers = _enclosing(before, lines)
+    if is_in_header:
+        headers = headers[:-1]
     if lines and lines[-1].end < len(before):
         column = _column(before[lines[-1].end :], ahead)
         while headers and (
@@ -50,10 +51,20 @@ def find_scope(before: str, ahead: str) -> Scope:
             headers.pop()
     if not headers:
         return Scope("module", None, next(read_lines(before), None))
-    functions = [i for i in headers if not before.startswith("class", lines[i].start)]
+    functions = [i for i in headers if not is_class(before, lines[i])]
     header = functions[-1] if functions else headers[-1]
     following = lines[header + 1] if header + 1 < len(lines) else None
     return Scope("function" if functions else "class", lines[header], following)
+
+
+def is_header(text: str, line: LogicalLine) -> bool:
+    """Return True if a line is the header of a function or class."""
+    return text.startswith(_HEADER_WORDS, line.start) and bool(_HEADER.match(text, line.start))
+
+
+def is_class(text: str, line: LogicalLine) -> bool:
+    """Return True if a header is that of a class."""
+    return text.startswith("class", line.start)
 
 
 def _enclosing(before: str, lines: Sequence[LogicalLine]) -> list[int]:
@@ -68,7 +79,7 @@ def _enclosing(before: str, lines: Sequence[LogicalLine]) -> list[int]:
         while columns and columns[-1] >= column:
             columns.pop()
             headers.pop()
-        if before.startswith(_HEADER_WORDS, line.start) and _HEADER.match(before, line.start):
+        if is_header(before, line):
             columns.append(column)
             headers.append(i)
     return headers

@@ -9,7 +9,13 @@ import inspect
 import re
 from dataclasses import dataclass
 
-from redraft.completion.logical_lines import COMMENT, HEADER, STRING, LogicalLine, closing
+from redraft.completion.languages.python.logical_lines import (
+    COMMENT,
+    HEADER,
+    STRING,
+    LogicalLine,
+    closing,
+)
 from redraft.mining.python_functions import parse_quietly, without_surrogates
 
 _NAME = re.compile(rf"{HEADER}(?P<name>\w*)")

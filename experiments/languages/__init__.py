@@ -1,0 +1,1 @@
+"""Completion of TypeScript, Java and Go from the code of a project."""
