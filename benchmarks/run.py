@@ -15,6 +15,7 @@ from benchmarks import (
     completion,
     context,
     editing,
+    infill,
     pairs,
     retrieval,
     serving,
@@ -26,7 +27,7 @@ from benchmarks import (
 from benchmarks.measurement import Measurement
 
 BENCHMARKS = (
-    *(startup, training, workers, editing, context, completion, serving),
+    *(startup, training, workers, editing, context, completion, serving, infill),
     *(vectors, retrieval, pairs),
 )
 RESULTS = Path(__file__).parent / "results.json"

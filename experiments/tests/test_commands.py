@@ -18,7 +18,10 @@ def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 def test_the_index_names_every_experiment() -> None:
     page = (HERE / "README.md").read_text()
-    others = ["autocomplete", "completion", "hearthstone", "pairs", "public_pairs", "retrieval"]
+    others = [
+        *("autocomplete", "completion", "hearthstone", "languages", "lm", "pairs"),
+        *("paper_conditions", "public_pairs", "retrieval"),
+    ]
     assert others == EXPERIMENTS
     assert all(f"`python -m experiments.{name}`" in page for name in EXPERIMENTS)
 

@@ -231,12 +231,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Completion:
-    """A suggestion: its first token and its whole text; both empty at the end of the output."""
+    """A suggestion: its first token and its whole text; both empty at the end of the output.
+
+    `is_generated` is True if a language model wrote it.
+    """
 
     token: str
     text: str
     log_prob: float  # that it is right; of a network's suggestion that its token is; -inf unknown
     prototype: Prototype | None
+    is_generated: bool = False
 
     @property
     def probability(self) -> float | None:

@@ -140,7 +140,7 @@ def test_a_wrong_name_of_a_part_lists_the_right_ones(
 ) -> None:
     arguments = ("fit", pairs_file, "-o", tmp_path / "model", "--retriever", "psychic")
     assert_refused(
-        redraft, "choose one of: bow, bm25, reranked, auto, task, input, none", *arguments
+        redraft, "choose one of: bow, bm25, reranked, encoder, auto, task, input, none", *arguments
     )
     assert not (tmp_path / "model").exists()
 

@@ -75,6 +75,18 @@ def test_an_empty_input_is_refused(table: Path, verb: str, arguments: tuple[str,
     assert (done.exit_code, done.stderr) == (2, "error: the input is empty; give some text\n")
 
 
+def test_systems_are_compared_on_the_good_rows(table: Path) -> None:
+    more = "".join(f"\r\nlist {count} cats;SELECT {count};bo" for count in range(5))
+    table.write_bytes(table.read_bytes() + more.encode())
+    refused = run("compare", table, *COLUMNS)
+    assert (refused.exit_code, "x is empty" in refused.stderr) == (2, True)
+    bad = table.with_name("bad.jsonl")
+    done = run("compare", table, *COLUMNS, "--skip-bad", bad, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    assert f"{table}: 2 bad rows are left out and written to {bad}" in done.stderr
+    assert len(rows(bad.read_text())) == 2
+
+
 def test_a_split_keeps_equal_inputs_on_one_side(table: Path) -> None:
     out, bad = table.with_name("parts"), table.with_name("bad.jsonl")
     shares = ("--shares", "train=0.5,test=0.5", "--skip-bad", bad)
@@ -93,4 +105,4 @@ def test_a_model_without_code_says_so_when_asked_to_complete(table: Path) -> Non
     (table.parent / "a.py").write_text("def f():\n    ")
     done = run("complete", model, f"{table.parent / 'a.py'}:2:5")
     assert done.exit_code == 2
-    assert "holds no Python functions (its inputs have question); make one" in done.stderr
+    assert "holds no functions (its inputs have question); make one" in done.stderr

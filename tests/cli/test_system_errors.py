@@ -140,6 +140,18 @@ def test_a_reader_that_leaves_is_no_error(
     process.stderr.close()
 
 
+@pytest.mark.parametrize("name", ["fit", "compare"])
+def test_a_reader_that_leaves_in_the_middle_of_the_help_is_no_error(name: str, place: Path) -> None:
+    process = start(place, name, "--help", env={"PYTHONUNBUFFERED": "1"})
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait() in (0, 141)
+    process.stderr.close()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

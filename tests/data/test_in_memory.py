@@ -63,8 +63,9 @@ def test_tuples_and_rows_are_examples() -> None:
             "this DataFrame: no column 'x', .*such as with columns=redraft.Columns\\(",
         ),
         (pd.DataFrame({"x": ["a"], "y": [None]}), "example 1: y must be text, got"),
+        ({"a": pd.DataFrame({"x": ["a"]})}, "expected one dataset, got several: a; give one"),
     ],
-    ids=["path", "mapping", "number", "output", "short", "column", "missing"],
+    ids=["path", "mapping", "number", "output", "short", "column", "missing", "splits"],
 )
 def test_what_is_no_example_is_named(source: Any, message: str) -> None:
     with pytest.raises(PairsError, match=message):

@@ -91,6 +91,25 @@ def test_a_missing_column_is_named_with_those_found(
 
 
 @pytest.mark.parametrize(
+    ("header", "advice"),
+    [
+        ("Ticket,Question asked,SQL,Agent", "--x-columns 'Question asked' --y-column SQL"),
+        ("id,answer,prompt", "--x-columns prompt --y-column answer"),
+        ("query text,target", "--x-columns 'query text' --y-column target"),
+        ("a,output", "--x-columns a --y-column output"),
+        ("a,b,c", "--x-columns a --y-column b"),
+        ("a", "--x-columns a --y-column …"),
+    ],
+)
+def test_the_advice_names_the_columns_that_look_like_input_and_output(
+    tmp_path: Path, header: str, advice: str
+) -> None:
+    path = write(tmp_path / "export.csv", f"{header}\n1,2\n".encode())
+    found = error_of(path, Columns()).replace("'…'", "…")
+    assert found.endswith(f"such as with {advice}")
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"x,y,y\na,1,2\n", "two columns are named 'y'; rename one"),

@@ -1,5 +1,6 @@
 """`redraft demo` as a newcomer runs it."""
 
+import re
 from pathlib import Path
 
 from redraft import RetrieveAndEdit
@@ -15,6 +16,9 @@ def test_the_demo_ends_with_a_table_a_report_and_a_model(tmp_path: Path, redraft
     assert "5 were cut out and are typed again" in " ".join(done.stdout.split())
     assert "▏return a.max_mag(b, context=self)" in done.stdout
     assert done.stdout.count("▏") == 5
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    [answer] = re.findall(r"^    answer +(.+)$", readme, flags=re.M)
+    assert answer in " ".join(done.stdout.replace("│", " ").split())
     right = {
         row.split("│")[1].strip(): int(row.split("│")[2].split()[0])
         for row in done.stdout.splitlines()

@@ -1,5 +1,6 @@
 """A real Neovim, without a screen, that completes code through `redraft lsp` as its user would."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -11,8 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.programs import program
+from tests.server.functions import model_of
+from tests.server.http.servers import running
 
 DEADLINE = 60.0
+
+FIRST_SUGGESTION = 15.0
+"""Seconds from opening a file to the first suggestion, on a machine with a free core."""
 
 SHAPES = '''def area(side):
     """Area of a square."""
@@ -72,6 +78,7 @@ class Neovim:
 
     def __init__(self, process: "subprocess.Popen[bytes]", remote: Sequence[str]) -> None:
         self.process = process
+        self.opened = time.monotonic()
         self._remote_command = remote
 
     def _remote(self, *arguments: str) -> str:
@@ -98,20 +105,23 @@ class Neovim:
 
 
 @pytest.fixture
-def neovim(tmp_path: Path) -> Iterator[Neovim]:
-    """A Neovim with a new file of a project open."""
-    nvim = program("nvim")
+def work(tmp_path: Path) -> Path:
+    """A project with a new file."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "shapes.py").write_text(SHAPES)
     (work / "new.py").write_text('def square(side):\n    """Area of a square."""\n    return\n')
-    command = [sys.executable, "-m", "redraft", "lsp"]
-    listed = ", ".join(f"'{part}'" for part in command)
-    (tmp_path / "init.lua").write_text(SETTINGS.replace("COMMAND", f"{{ {listed} }}"))
+    return work
+
+
+@contextlib.contextmanager
+def editing(work: Path, settings: Path) -> Iterator[Neovim]:
+    """A Neovim with the new file of a project open."""
+    nvim, tmp_path = program("nvim"), work.parent
     homes = {f"XDG_{kind}_HOME": str(tmp_path / kind) for kind in ("CACHE", "STATE", "DATA")}
     with tempfile.TemporaryDirectory() as folder:  # a socket's path must be short
         address = Path(folder) / "neovim"
-        options = ["--headless", "--clean", "-n", "-u", str(tmp_path / "init.lua")]
+        options = ["--headless", "--clean", "-n", "-u", str(settings)]
         process = subprocess.Popen(
             [nvim, *options, "--listen", str(address), "new.py"],
             cwd=work,
@@ -127,11 +137,24 @@ def neovim(tmp_path: Path) -> Iterator[Neovim]:
             process.wait()
 
 
+@pytest.fixture
+def neovim(work: Path, tmp_path: Path) -> Iterator[Neovim]:
+    """A Neovim that has started `redraft lsp`."""
+    command = [sys.executable, "-m", "redraft", "lsp"]
+    listed = ", ".join(f"'{part}'" for part in command)
+    settings = tmp_path / "init.lua"
+    settings.write_text(SETTINGS.replace("COMMAND", f"{{ {listed} }}"))
+    with editing(work, settings) as neovim:
+        yield neovim
+
+
 def test_neovim_completes_a_line_and_a_statement_of_several_lines(
     neovim: Neovim, tmp_path: Path
 ) -> None:
     neovim.until("mode()", "n")
     neovim.until(ASK, "1")  # the project is indexed
+    waiting = os.getloadavg()[0] / (os.cpu_count() or 1)
+    assert time.monotonic() - neovim.opened < FIRST_SUGGESTION * max(1.0, waiting)
     neovim.type("GA")
     neovim.complete()
     neovim.type("<Esc>Go<Esc>ccdef all(count):<CR>")
@@ -151,3 +174,38 @@ def test_neovim_completes_a_line_and_a_statement_of_several_lines(
     )
     [log] = tmp_path.rglob("lsp.log")
     assert "ERROR" not in log.read_text()
+
+
+def test_neovim_asks_infill_as_llama_vim_does(work: Path, tmp_path: Path) -> None:
+    model_of(work).save(tmp_path / "mine")
+    script = (Path(__file__).parent / "infill.vim").read_text()
+    with running(tmp_path / "mine") as server:
+        settings = tmp_path / "init.vim"
+        settings.write_text(
+            f"set autoindent shiftwidth=4\nlet g:endpoint = '{server.url}/infill'\n{script}"
+        )
+        with editing(work, settings) as neovim:
+            neovim.until("mode()", "n")
+            neovim.type("GA")  # the cursor has moved: the first request
+            neovim.until("g:shown", "side * side")
+            neovim.until(
+                "g:answer['timings/predicted_n'] > 2 && g:answer['truncated'] == v:false", "1"
+            )
+            neovim.type("<Tab><Esc>Go<Esc>ccdef corners_of(count):<CR>")
+            # a suggestion for a blank line begins at its start
+            neovim.until("stridx(g:shown, '    names = [')", "0")
+            neovim.type("names =")
+            neovim.until("len(split(g:shown, '\\n'))", "3")
+            neovim.type("<Tab>")
+            neovim.until("trim(getline('$'))", "]")
+            neovim.type("<Esc>:wq<CR>")
+            assert neovim.process.wait(DEADLINE) == 0
+    assert (work / "new.py").read_text() == (
+        "def square(side):\n"
+        '    """Area of a square."""\n'
+        "    return side * side\n"
+        "def corners_of(count):\n"
+        "    names = [\n"
+        '        f"corner {at}" for at in range(count)\n'
+        "    ]\n"
+    )

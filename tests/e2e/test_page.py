@@ -328,6 +328,16 @@ def test_a_suggestion_is_accepted_by_tab_and_shows_what_it_borrows(open_page: Op
     expect(code).to_be_focused()
 
 
+def test_the_completion_editor_starts_with_a_typical_function_of_the_model(
+    open_page: Open,
+) -> None:
+    page = open_page("completion", model="functions")
+    code = page.get_by_label("Python code")
+    expect(code).to_have_value(re.compile(r'^def \w+\(.*\):\n    (""".+"""\n    )?$'))
+    expect(page.locator(".ghost")).to_be_visible()
+    expect(page.get_by_label("Where the suggestion is from")).to_contain_text("Borrowed from")
+
+
 def test_what_is_typed_of_a_suggestion_leaves_its_rest_and_escape_dismisses_it(
     open_page: Open,
 ) -> None:

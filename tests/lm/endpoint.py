@@ -28,6 +28,7 @@ class Endpoint:
     headers: list[dict[str, str]] = field(default_factory=list)
     log_prob: float | None = -0.5
     released: threading.Event = field(default_factory=threading.Event)
+    hung_up: int = 0  # clients that closed the connection before the answer was over
 
     def fault(self) -> str:
         """Return the fault of the next response."""
@@ -141,7 +142,8 @@ def endpoint(answer: Answer = lambda _: "fine", **settings: Any) -> Iterator[End
         daemon_threads = True
 
         def handle_error(self, *_: Any) -> None:
-            """Ignore clients that hang up."""
+            """Count clients that hang up."""
+            state.hung_up += 1
 
     server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

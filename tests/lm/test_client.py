@@ -9,14 +9,18 @@ import pytest
 
 from redraft.errors import LmError
 from redraft.lm.address import LmAddress
-from redraft.lm.client import LmAnswer, LmClient
+from redraft.lm.client import LmClient
 from redraft.lm.prompt import TEMPLATE, Prompt, PromptTemplate
+from redraft.lm.stream import LmAnswer
 from tests.lm.endpoint import Endpoint, elapsed, endpoint, question
 
 KEY, TEXT = "k3y-of-the-user", "private question"
 
 LIMIT = 0.6
 """Seconds for an answer in these tests."""
+
+SLACK = 3.0
+"""Seconds that a loaded machine may add; a server that hangs does so for longer."""
 
 
 def prompt(text: str = TEXT) -> Prompt:
@@ -102,7 +106,7 @@ def test_every_fault_is_one_clear_line_within_the_limit(
         start = time.monotonic()
         with pytest.raises(LmError) as raised:
             ask(client(server))
-        assert elapsed(start) < LIMIT + 0.5
+        assert elapsed(start) < LIMIT + SLACK
         client(server).warn(raised.value)
     message = str(raised.value)
     assert message.startswith(server.url)
@@ -159,8 +163,8 @@ def test_the_only_model_needs_no_name(client: Connect) -> None:
 
 
 def test_an_answer_that_reached_the_limit_is_not_complete() -> None:
-    from redraft.lm.client import _Stream
+    from redraft.lm.stream import LmStream
 
-    stream = _Stream(("\n",))
+    stream = LmStream(("\n",))
     stream.add({"choices": [{"text": " SELECT", "finish_reason": "length"}]}, is_whole=False)
     assert not stream.finished().is_complete

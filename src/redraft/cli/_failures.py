@@ -10,6 +10,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from redraft.cli._streams import naming_stdout
 from redraft.config.ranges import shorten
 
 LONGEST = 1_000
@@ -110,6 +111,12 @@ class Verb(TyperCommand):
         path = ctx.params.get("out") or ctx.params.get("model")
         ctx.meta[_OUTPUT] = None if path is None else str(path)
         return super().invoke(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, or print the help: only that writes here, and to stdout."""
+        with naming_stdout():
+            rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
 
 def written(ctx: Any) -> str | None:

@@ -13,6 +13,7 @@ from redraft.config.ranges import Range
 from redraft.errors import ConfigError
 
 if TYPE_CHECKING:
+    from redraft.completion.lm_completion import LmCompleter
     from redraft.editing.lm_editor import LmEditor
     from redraft.lm.client import LmClient
     from redraft.model import RetrieveAndEdit
@@ -46,6 +47,9 @@ LmChat = Annotated[
     bool, typer.Option("--lm-chat", help="Ask by chat instead of completing a prompt.")
 ]
 LmShots = Annotated[int, ranged(Range(0, 100), "Examples in a prompt, at most.")]
+LmFunctions = Annotated[
+    int, ranged(Range(0, 100), "Similar functions in the prompt of a completion, at most.")
+]
 LmContext = Annotated[
     int, ranged(Range(64, 1_000_000), "Context window of the language model, in tokens.")
 ]
@@ -122,6 +126,17 @@ def lm_editor(
         template=template,
     )
     return LmEditor(settings, client)
+
+
+def completer(
+    options: LmOptions | None, model: str | None, *, shots: int, context: int
+) -> "LmCompleter | None":
+    """Return a completer that asks at the address; None without one. Sends nothing yet."""
+    if options is None:
+        return None
+    from redraft.completion.lm_completion import LmCompleter, LmCompletionSettings
+
+    return LmCompleter(options.client(), LmCompletionSettings(model, shots, context))
 
 
 def connected(model: "RetrieveAndEdit", options: LmOptions | None) -> "RetrieveAndEdit":

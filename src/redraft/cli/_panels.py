@@ -146,22 +146,25 @@ def no_answer_panel(x: Input) -> Panel:
     return Panel(Group(fields(x), Text(), Text("no answer: nothing was retrieved", style="yellow")))
 
 
-def candidate_panel(x: Input, candidate: "Candidate", *, marks: bool) -> Panel:
-    """Return a panel with input, prototype and output.
+def candidate_panel(
+    x: Input, candidate: "Candidate", *, marks: bool, label: str = "answer"
+) -> Panel:
+    """Return a panel with input, prototype and output, which `label` names.
 
     `marks` replaces the styles of an edited output by characters, for output to a file.
     """
     parts = [*_prototype_parts(candidate), *_warnings(candidate)]
     if candidate.prototype is not None and candidate.output == candidate.prototype.example.y:
-        label = "answer · the prototype's output as it is"
+        label += " · the prototype's output as it is"
         shown = code(candidate.output, invented=candidate.invented)
     elif marks:
-        label = "answer · edited · [-removed-] {+added+}"
+        label += " · edited · [-removed-] {+added+}"
         shown = Text(str(candidate.diff()))
     else:
-        label = "answer · edited"
+        label += " · edited"
         shown = _with_invented(coloured(candidate.diff()), candidate.invented)
-    return Panel(Group(fields(x), Text(), *parts, Text(label, style="bold"), shown))
+    shown_parts = Group(fields(x), Text(), *parts, Text(label, style="bold"), shown)
+    return Panel(shown_parts, title=_confidence(candidate), title_align="left")
 
 
 def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool) -> Panel:
@@ -181,12 +184,16 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
         parts += [Text(), Text("origin of its tokens", style="bold")]
         parts += [legend(candidate, marks=marks), Text()]
         parts += [traced(candidate.provenance, marks=marks, invented=candidate.invented)]
-    title = str(rank)
-    if candidate.confidence is not None:
-        title += f" · confidence {100 * candidate.confidence:.0f} %"
+    title = [str(rank), _confidence(candidate)]
     if candidate.log_prob is not None:
-        title += f" · log-probability {candidate.log_prob:.3f}"
-    return Panel(Group(*parts), title=title, title_align="left")
+        title.append(f"log-probability {candidate.log_prob:.3f}")
+    return Panel(Group(*parts), title=" · ".join(filter(None, title)), title_align="left")
+
+
+def _confidence(candidate: "Candidate") -> str | None:
+    if candidate.confidence is None:
+        return None
+    return f"confidence {100 * candidate.confidence:.0f} %"
 
 
 def suggestion_line(suggestion: "Completion", *, rank: int) -> Text:

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from redraft.cli import _failures, _streams
 from redraft.cli._console import print_note
+from redraft.cli._help import with_examples
 from redraft.errors import RedraftError, TrainingInterrupted, missing_neural
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -100,7 +101,8 @@ for name in (
     ),
 ):
     verb = import_module(f"redraft.cli.{name}")
-    app.command(name, cls=getattr(verb, "cls", _failures.Verb))(verb.command)
+    about = with_examples(verb.command.__doc__)
+    app.command(name, cls=getattr(verb, "cls", _failures.Verb), help=about)(verb.command)
 
 
 @app.callback(invoke_without_command=True)

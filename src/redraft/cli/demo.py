@@ -174,6 +174,7 @@ def _complete_code() -> None:
     """Print completions in functions that are cut out of the standard library."""
     from redraft.cli._panels import completed_function
     from redraft.completion.engine import CompletionEngine
+    from redraft.completion.languages.base import kind_of
     from redraft.completion.project import Project, empty_model, index_project
     from redraft.mining.python_functions import as_source, standard_library
 
@@ -193,9 +194,10 @@ def _complete_code() -> None:
         model, _ = index_project(empty_model(), Project(files, []))
         engine = CompletionEngine(model)
         engine.prepare()
+    count = sum(kind_of(example.x) == "function" for example in model.retriever.examples)
     console = stdout()
     console.print(
-        f"\n[bold]2. Your own code[/bold]\n{len(model.retriever.examples):,} functions of the "
+        f"\n[bold]2. Your own code[/bold]\n{count:,} functions of the "
         f"standard library, indexed without training. {len(cut)} were cut out and are typed again; "
         "what is suggested at the cursor:"
     )

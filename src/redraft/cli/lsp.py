@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from redraft.cli import _lm
 from redraft.cli._console import print_note
 from redraft.cli._options import StoreOption, argument
 from redraft.errors import MissingExtraError
@@ -27,6 +28,9 @@ def command(
             help="Listen for one editor on this local port, for debugging.",
         ),
     ] = None,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Use stdin and stdout, as without it.", hidden=True)
+    ] = False,
     trust: Annotated[
         list[Path] | None,
         typer.Option(
@@ -39,16 +43,28 @@ def command(
         ),
     ] = None,
     store: StoreOption = None,
+    lm: _lm.LmOption = None,
+    lm_model: _lm.LmModel = None,
+    lm_remote: _lm.LmRemote = False,
+    lm_shots: _lm.LmFunctions = 3,
+    lm_context: _lm.LmContext = 2048,
+    lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,
 ) -> None:
-    """Complete Python code in your editor, and show the source of each suggestion.
+    """Complete code in your editor, and show the source of each suggestion.
 
     Started by an editor; speaks the Language Server Protocol on stdin and stdout. The functions of
     the open workspace folders become the examples, in memory. Needs no model: suggestions are
     copied from the code of the workspace. A model with a network, if given, is not changed.
 
-    Example, for an editor's settings: `redraft lsp`
+    With `--lm`, a language model completes as well, with similar functions of the workspace in its
+    prompt. The instant suggestions do not wait for it; its own is ranked with them when ready. The
+    code at the cursor and these functions are sent to that address.
+
+    Examples, for an editor's settings: `redraft lsp`, `redraft lsp --lm http://localhost:11434/v1`
     """
     from redraft.persistence import check_store
+
+    del stdio  # many clients pass it to every server
 
     if model is not None:
         open_artifact(model)  # report a damaged model before the editor connects
@@ -59,7 +75,9 @@ def command(
     except ModuleNotFoundError as error:
         raise MissingExtraError("pygls", extra="lsp", purpose="`redraft lsp`") from error
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    server = create_server(model, store, trusted=trust or ())
+    asked = _lm.LmOptions(lm, lm_remote, lm_time_limit) if lm else None
+    completer = _lm.completer(asked, lm_model, shots=lm_shots, context=lm_context)
+    server = create_server(model, store, trusted=trust or (), completer=completer)
     if tcp is None:
         code = serve_stdio(server)
     else:

@@ -225,7 +225,8 @@ def _print(prediction: "Prediction", *, explain: bool) -> None:
         if explain:
             panel = explained_panel(prediction.x, candidate, rank=rank, marks=marks)
         else:
-            panel = candidate_panel(prediction.x, candidate, marks=marks)
+            label = "candidate" if prediction.abstains else "answer"
+            panel = candidate_panel(prediction.x, candidate, marks=marks, label=label)
         console.print(panel)
 
 

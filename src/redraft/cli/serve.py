@@ -49,7 +49,7 @@ def command(
     watch: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Use the functions of these Python files or folders as the examples of the first "
+            help="Use the functions of these source files or folders as the examples of the first "
             "model, and re-index files as they change. In memory: the model folder is not changed.",
             show_default=False,
         ),
@@ -63,7 +63,10 @@ def command(
     ] = True,
     store: StoreOption = None,
     lm: _lm.LmOption = None,
+    lm_model: _lm.LmModel = None,
     lm_remote: _lm.LmRemote = False,
+    lm_shots: _lm.LmFunctions = 3,
+    lm_context: _lm.LmContext = 2048,
     lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,
 ) -> None:
     """Serve models over HTTP, with a web page, until Ctrl-C.
@@ -76,7 +79,8 @@ def command(
     client: `redraft.Client`.
 
     With `--lm`, models that were fitted with a language model ask it, for at most half of
-    `--time-limit`; if it fails, the other proposers answer.
+    `--time-limit`; if it fails, the other proposers answer. Models of functions complete with it:
+    `/v1/complete` answers at once, or waits for it as the request asks.
 
     Examples: `redraft serve model/`, then
     `curl -s localhost:8000/v1/predict --json '{"inputs": ["sum the first two elements of tmp"]}'`;
@@ -105,6 +109,7 @@ def command(
     # half of the time is left for the other proposers
     asked = _lm.LmOptions(lm, lm_remote, min(lm_time_limit, time_limit / 2)) if lm else None
     client = asked.client() if asked else None
+    completer = _lm.completer(asked, lm_model, shots=lm_shots, context=lm_context)
     loaders = {
         name: loader(
             name,
@@ -112,6 +117,7 @@ def command(
             persist=name not in watched,
             store=store if name in stored else None,
             lm=client,
+            completer=completer,
         )
         for name, folder in folders.items()
     }
@@ -132,7 +138,7 @@ def check_paths(paths: Sequence[Path]) -> Sequence[Path]:
     """Return `paths`; raise `ConfigError` if one does not exist."""
     for path in paths:
         if not path.exists():
-            raise ConfigError(f"--watch {path}: no such file or folder; name Python sources")
+            raise ConfigError(f"--watch {path}: no such file or folder; name sources")
     return paths
 
 

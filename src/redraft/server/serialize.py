@@ -42,6 +42,7 @@ def completion(value: Completion) -> schema.CompletionSchema:
         token=value.token,
         probability=None if value.probability is None else round(value.probability, 6),
         prototype=prototype(value.prototype) if value.prototype else None,
+        generated=value.is_generated,
     )
 
 

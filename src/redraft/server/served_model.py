@@ -8,18 +8,16 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from redraft.completion.engine import CompletionEngine
+from redraft.completion.extra_context import Excerpt, ExtraContext, merged
+from redraft.completion.lm_completion import InstantCompleter, LmGeneration
 from redraft.completion.project import Project, index_project
-from redraft.data.inputs import in_fields, refuse_empty
-from redraft.errors import NoAnswerError, PairsError, StoreError
-from redraft.mining.python_functions import FIELDS
+from redraft.errors import PairsError, StoreError
 from redraft.model import RetrieveAndEdit
 from redraft.persistence import locked, refreshed
 from redraft.predictor import (
@@ -29,13 +27,11 @@ from redraft.predictor import (
     connect_lm,
     lm_name,
 )
-from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.retrieval.base import Retriever
 from redraft.server import schema, serialize
-from redraft.server.samples import typical_inputs
-from redraft.storage.examples import Examples, examples_of
+from redraft.server.model_state import ModelState
 from redraft.storage.manifest import manifest_bytes
-from redraft.types import Completion, Example, Input, Prototype, as_input
+from redraft.types import Completion, Example, Input, Prototype
 
 if TYPE_CHECKING:
     from redraft.lm.client import LmClient
@@ -43,65 +39,9 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT = 10.0
 """Seconds that a change waits for another writer of the folder before it fails."""
 
+Suggestions = tuple[list[schema.CompletionSchema], LmGeneration | None]
+
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _State:
-    """An immutable snapshot: the model, its completion engine, input fields and meta keys."""
-
-    model: RetrieveAndEdit
-    engine: CompletionEngine
-    fields: list[str]
-    meta: list[str]
-
-    @classmethod
-    def of(cls, model: RetrieveAndEdit, previous: "_State | None" = None) -> "_State":
-        examples = model.retriever.examples
-        fields = list(examples[0].x) if examples else []
-        meta = sorted({key for example in examples for key in example.meta})
-        engine = CompletionEngine(model, previous.engine if previous else None)
-        return cls(model, engine, fields, meta)
-
-    @property
-    def completes_python(self) -> bool:
-        """True if the examples are functions, or may become functions."""
-        return self.fields in ([], list(FIELDS))
-
-    @cached_property
-    def space(self) -> EmbeddingMap | None:
-        """Return the map of the examples."""
-        return embedding_map(self.model.retriever, [])
-
-    @cached_property
-    def samples(self) -> list[Input]:
-        """Return typical inputs."""
-        return typical_inputs(self.model.retriever.examples)
-
-    @cached_property
-    def examples(self) -> Examples:
-        """Return the examples of the retriever, wherever they are stored."""
-        return examples_of(self.model.retriever.examples)
-
-    def inputs(self, inputs: Sequence[str | Input]) -> list[Input]:
-        """Return the inputs of a request, ordered."""
-        return [self.ordered(x, f"inputs.{i}") for i, x in enumerate(inputs)]
-
-    def ordered(self, x: str | Input, path: str) -> Input:
-        """Return `x` with its fields in the model's order, since JSON objects are unordered."""
-        x = as_input(x)
-        try:
-            refuse_empty([x])
-            return in_fields(x, self.fields or list(x))
-        except PairsError as error:
-            raise schema.FieldError(str(error), field=path) from error
-
-    def rows(self, identity: str) -> list[int]:
-        """Return the rows with this id; duplicates share one."""
-        rows = self.examples.with_identity(identity)
-        if not rows:
-            raise NoAnswerError("no example has this id; it may have been removed")
-        return rows
 
 
 class ServedModel:
@@ -110,8 +50,10 @@ class ServedModel:
     def __init__(self, name: str, model: RetrieveAndEdit, folder: Path | None = None) -> None:
         self.name = name
         self.folder = folder
+        self.completer = InstantCompleter()
+        self._extra = ExtraContext()
         self._lm: LmClient | None = None
-        self._state = _State.of(model)
+        self._state = ModelState.of(model)
         self._manifest = b""  # of the loaded files; empty forces a reload before a change
         self._running = threading.Lock()
         self._changing = threading.Lock()
@@ -125,16 +67,20 @@ class ServedModel:
         store: str | None = None,
         persist: bool = True,
         lm: "LmClient | None" = None,
+        completer: InstantCompleter | None = None,
     ) -> "ServedModel":
         """Load the model in `folder`; if `persist`, changes are saved there.
 
-        A model that was fitted with a language model asks it through `lm`.
+        A model that was fitted with a language model asks it through `lm`; one of functions
+        completes with `completer`.
         """
         manifest = manifest_bytes(folder)  # before loading: a later manifest is another version
         model = RetrieveAndEdit.load(folder, store=store)
-        if lm is not None and lm_name(model) is None:
-            _LOG.warning("%s: was fitted without a language model; --lm is not used", name)
         served = cls(name, _connected(model, lm), folder if persist else None)
+        if completer is not None and served._state.completes_python:
+            served.completer = completer
+        elif lm is not None and lm_name(model) is None:
+            _LOG.warning("%s: was fitted without a language model; --lm is not used", name)
         served._lm = lm
         served._manifest = manifest
         served._state.engine.prepare()
@@ -194,24 +140,33 @@ class ServedModel:
         return [list(map(serialize.prototype, prototypes)) for prototypes in results]
 
     def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
-        """Return the completions, best first."""
+        """Return the completions that are ready, best first."""
+        return self.suggest(request)[0]
+
+    def suggest(self, request: schema.CompleteRequest) -> Suggestions:
+        """Return the completions, and the generation of a language model that may add to them."""
         completions: Sequence[Completion]
+        generation = None
         with self._running:
             state = self._state
             if request.text is None or request.offset is None:
                 x = state.ordered(request.x or "", "x")
                 completions = state.engine.session(x).complete(request.prefix, request.k)
             elif state.completes_python:
-                completions = state.engine.complete(
-                    request.text, request.offset, request.k, file=request.file
-                )
+                cursor = (request.text, request.offset, request.k)
+                suggested = self.completer.complete(state.engine, *cursor, file=request.file)
+                completions, generation = suggested.completions, suggested.generation
+                excerpts = [Excerpt(extra.text, extra.filename) for extra in request.extra]
+                if excerpts:
+                    others = self._extra.engine(excerpts).complete(*cursor, file=request.file)
+                    completions = merged([completions, others], request.k)
             else:
                 raise schema.FieldError(
                     f"{self.name}: cannot complete a Python buffer, since its input has the "
                     f"fields {', '.join(state.fields)}; give x and prefix",
                     field="text",
                 )
-        return [serialize.completion(completion) for completion in completions]
+        return [serialize.completion(completion) for completion in completions], generation
 
     def example(self, identity: str) -> schema.ExampleSchema:
         """Return the example with this id."""
@@ -226,7 +181,7 @@ class ServedModel:
     def add(self, examples: Sequence[Example]) -> int:
         """Add examples to the index; returns their number."""
 
-        def added(state: _State) -> tuple[Retriever, int]:
+        def added(state: ModelState) -> tuple[Retriever, int]:
             checked = [
                 replace(example, x=state.ordered(example.x, f"examples.{i}.x"))
                 for i, example in enumerate(examples)
@@ -238,7 +193,7 @@ class ServedModel:
     def remove(self, identities: Sequence[str], where: schema.Where | None = None) -> int:
         """Remove the examples with these ids or meta values; returns their number."""
 
-        def removed(state: _State) -> tuple[Retriever, int]:
+        def removed(state: ModelState) -> tuple[Retriever, int]:
             retriever = state.model.retriever
             rows = {row for identity in identities for row in state.rows(identity)}
             rows |= set(retriever.matching(where)) if where else set()
@@ -254,7 +209,7 @@ class ServedModel:
         Returns how many examples were added or removed.
         """
 
-        def indexed(state: _State) -> tuple[Retriever, int]:
+        def indexed(state: ModelState) -> tuple[Retriever, int]:
             model, change = index_project(state.model, project)
             return model.retriever, len(change.rows) + len(change.examples)
 
@@ -267,7 +222,7 @@ class ServedModel:
             self._reload_if_replaced()
             model = refreshed(self._state.model)
             if model is not self._state.model:
-                self._state = _State.of(model)
+                self._state = ModelState.of(model)
             return self._state.model is not before
 
     @property
@@ -280,7 +235,7 @@ class ServedModel:
         self._state.examples.wait(seconds)
 
     def _change(
-        self, change: Callable[[_State], tuple[Retriever, int]], *, prepare: bool = False
+        self, change: Callable[[ModelState], tuple[Retriever, int]], *, prepare: bool = False
     ) -> int:
         """Adopt the retriever that `change` returns, on disk first; returns its count of changes.
 
@@ -303,7 +258,7 @@ class ServedModel:
                 except StoreError as error:  # it is saved; the next refresh will load it
                     _LOG.warning("%s", error)
                     return count
-            state = _State.of(model, self._state)
+            state = ModelState.of(model, self._state)
             if prepare:
                 state.engine.prepare()
             self._state = state
@@ -323,7 +278,7 @@ class ServedModel:
         """Reload the model if another program has replaced its files."""
         if self.folder is not None and self.is_outdated:
             manifest = manifest_bytes(self.folder)
-            self._state = _State.of(_connected(RetrieveAndEdit.load(self.folder), self._lm))
+            self._state = ModelState.of(_connected(RetrieveAndEdit.load(self.folder), self._lm))
             self._manifest = manifest
 
 
@@ -332,7 +287,7 @@ def _connected(model: RetrieveAndEdit, lm: "LmClient | None") -> RetrieveAndEdit
     return model if lm is None or lm_name(model) is None else connect_lm(model, lm)
 
 
-def _prototype(identity: str, x: Input, state: _State) -> Prototype:
+def _prototype(identity: str, x: Input, state: ModelState) -> Prototype:
     row = state.rows(identity)[0]
     retriever = state.model.retriever
     allowed = np.zeros(len(retriever.examples), np.bool_)

@@ -19,7 +19,7 @@ from redraft import Example, RetrieveAndEdit
 from redraft.server import schema
 from redraft.server.http.app import AppConfig, create_app
 from redraft.server.http.model_pool import Loader
-from redraft.server.served_model import ServedModel
+from redraft.server.served_model import ServedModel, Suggestions
 from tests.greetings import NAMES, greeting
 
 SECONDS = 30.0
@@ -52,9 +52,9 @@ class Gated(ServedModel):
         assert self.gate.wait(SECONDS)
         return super().predict(request)
 
-    def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
+    def suggest(self, request: schema.CompleteRequest) -> Suggestions:
         self.begun.append("complete")
-        return super().complete(request)
+        return super().suggest(request)
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

@@ -10,9 +10,9 @@ from starlette.testclient import TestClient
 
 from redraft.cli.serve import check_paths
 from redraft.completion import project as project_module
-from redraft.completion.project import Project
+from redraft.completion.project import Project, mine_all
 from redraft.errors import ConfigError
-from redraft.mining.python_functions import Source, mine
+from redraft.mining.python_functions import Source
 from redraft.server.http.app import AppConfig, create_app
 from redraft.server.http.background import watch_files
 from redraft.server.http.model_pool import ModelPoolConfig
@@ -85,7 +85,7 @@ def test_a_model_of_other_pairs_goes_on_answering(tmp_path: Path, project: Path)
 
 
 def test_a_missing_path_is_an_error(model: Path, redraft: Run, tmp_path: Path) -> None:
-    message = "no such file or folder; name Python sources"
+    message = "no such file or folder; name sources"
     with pytest.raises(ConfigError, match=message):
         check_paths([tmp_path / "nowhere"])
     done = redraft("serve", model, "--port", 0, "--watch", tmp_path / "nowhere")
@@ -140,13 +140,13 @@ def test_a_server_that_is_stopped_while_it_reads_reads_no_further(
     read: list[str] = []
     begun = threading.Event()
 
-    def mine_slowly(source: Source, *, documented_only: bool) -> object:
+    def mine_slowly(source: Source) -> object:
         read.append(source.name)
         begun.set()
         time.sleep(0.02)
-        return mine(source, documented_only=documented_only)
+        return mine_all(source)
 
-    monkeypatch.setattr(project_module, "mine", mine_slowly)
+    monkeypatch.setattr(project_module, "mine_all", mine_slowly)
     served = ServedModel("code", functions())
     app = create_app({"code": lambda: served}, background=[watch_files("code", [project])])
     with TestClient(app, base_url=URL):

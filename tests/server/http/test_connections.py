@@ -28,7 +28,7 @@ if descriptors:
 config = AppConfig(connections=ConnectionConfig(**limits))
 serve({"greet": loader("greet", Path(sys.argv[2]))}, BindAddress(port=0), config, announce=print)
 """
-PROMPT = 2.0
+PROMPT = 5.0
 """Seconds within which a server under attack must answer."""
 
 

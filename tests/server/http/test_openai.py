@@ -8,7 +8,8 @@ import openai
 import pytest
 
 from redraft.server.http import openai as openai_routes
-from redraft.server.http.openai import CompletionsRequest, Generation, truncate
+from redraft.server.http.fill_in_the_middle import NOTHING, Generation
+from redraft.server.http.openai import CompletionsRequest
 from redraft.server.schema import FieldError
 from tests.server.http.servers import functions, greetings, running
 
@@ -105,11 +106,10 @@ def test_prompt_and_suffix_are_limited_together() -> None:
 @pytest.mark.parametrize("text", ["", "a", "a  b\n\tc(d, e)", "é = [1,2 ,3]"])
 def test_the_pieces_of_a_stream_are_the_text(text: str) -> None:
     request = CompletionsRequest(prompt="")
-    nothing = openai_routes.respond(request, "m", []).choices[0].redraft
-    assert nothing is not None
-    response = openai_routes.respond(request, "m", [Generation(text, nothing)])
+    generation = Generation(text, NOTHING.provenance)
+    response = openai_routes.respond(request, "m", [generation])
     assert response.choices[0].text == text
     *events, last = openai_routes.stream(response)
     assert last == "data: [DONE]\n\n"
     assert all(event.startswith("data: {") and event.endswith("}\n\n") for event in events)
-    assert "".join(truncate(text, request)[0]) == text
+    assert "".join(request.limits.apply(text).tokens) == text

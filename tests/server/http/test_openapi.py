@@ -42,7 +42,7 @@ BOUNDED = settings(
 
 def operations(contract: Any) -> list[Any]:
     found = [each.ok() for each in contract.get_all_operations()]
-    assert len(found) == 12
+    assert len(found) == 15
     return found
 
 

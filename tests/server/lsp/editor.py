@@ -14,6 +14,8 @@ from typing import Any
 from lsprotocol import types
 from pytest_lsp import LanguageClient, make_test_lsp_client
 
+from tests.lm.endpoint import Endpoint
+
 DEADLINE = 60.0
 COMMAND = (sys.executable, "-m", "redraft", "lsp")
 
@@ -153,6 +155,14 @@ class Editor:
         while (found := await self.complete_end(text)).items[0].label not in labels:
             assert time.monotonic() < end, f"{found.items[0].label} is still suggested"
             await asyncio.sleep(0.01)
+
+    async def until_generating(self, server: Endpoint, text: str) -> None:
+        """Ask at the end of a text until a language model is asked as well."""
+        end = time.monotonic() + DEADLINE
+        while not server.bodies:
+            assert time.monotonic() < end, "the language model was not asked in time"
+            await self.complete_end(text)
+            await asyncio.sleep(0.1)
 
     async def ready(self) -> None:
         """Wait for the model, and for the workspace to be read."""

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -111,6 +112,46 @@ async def test_inline_suggestions_are_for_the_place_behind_the_cursor(editor: Ed
     assert found.items[0].range == types.Range(here, here)
 
 
+async def test_an_editor_with_a_command_for_it_learns_which_function_was_borrowed(
+    model: Path, shop: Path
+) -> None:
+    async with running(model) as editor:
+        indexed: list[int] = []
+
+        def note(params: Any) -> None:
+            indexed.append(params.functions)
+
+        editor.client.feature("$/redraft/index")(note)
+        options = {"debounceMs": 10, "acceptCommand": "redraft.accepted"}
+        await editor.initialize(FULL, options=options, folder=shop)
+        await editor.ready()
+        await editor.until(lambda: bool(indexed))
+        assert indexed[-1] > 0
+        uri = editor.open(SQUARE + "return")
+        context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
+        found = await editor.client.text_document_inline_completion_async(
+            types.InlineCompletionParams(
+                context, types.TextDocumentIdentifier(uri), types.Position(2, 10)
+            )
+        )
+        assert isinstance(found, types.InlineCompletionList)
+        command = found.items[0].command
+        assert command is not None
+        assert command.command == "redraft.accepted"
+        assert re.fullmatch(r"\d+%, from area, shapes\.py:1", command.title)
+        identity, text = command.arguments or ()
+        assert text == found.items[0].insert_text
+        source: Any = await editor.request("redraft/source", {"id": identity})
+        assert (source.title, source.file, source.line) == (
+            "from area, shapes.py:1",
+            "shapes.py",
+            1,
+        )
+        assert source.source.endswith("return side * side")
+        assert await editor.request("redraft/source", {"id": "other"}) is None
+        assert await editor.request("redraft/source", {}) is None
+
+
 @pytest.mark.parametrize("text", ["def half(", 'def half():\n    """Half of'])
 async def test_where_nothing_is_suggested_the_list_is_empty_and_complete(
     editor: Editor, text: str
@@ -120,7 +161,7 @@ async def test_where_nothing_is_suggested_the_list_is_empty_and_complete(
 
 async def test_texts_change_by_pieces(editor: Editor) -> None:
     uri = editor.open("\f" + SQUARE.replace("square(", "😀(") + "return\n\n\n")
-    editor.change(uri, "square", 0, 4, 0, 6)  # the smile is two units long
+    editor.change(uri, "square", 0, 5, 0, 7)  # the smile is two units long
     editor.change(uri, "", 3, 0, 99, 99)  # to the end, wherever that is
     editor.change(uri, "return\n", 2, 4, 2, 999)
     editor.change(uri, "    ", 3, 0, 3, 0)
@@ -245,7 +286,7 @@ async def test_a_folder_that_is_opened_takes_the_place_of_the_other(
         editor.client.workspace_did_change_workspace_folders(
             types.DidChangeWorkspaceFoldersParams(event)
         )
-        await editor.until_suggested(SQUARE + "return", "return area**0.5")
+        await editor.until_suggested(SQUARE + "return", "return side**0.5")
 
 
 async def test_an_editor_that_can_do_little_is_served_too(model: Path, tmp_path: Path) -> None:
@@ -265,7 +306,7 @@ async def test_an_editor_that_can_do_little_is_served_too(model: Path, tmp_path:
         assert (item.data, item.insert_text_mode) == (None, None)
         (work / "new.py").write_text("def edge(area):\n    return area**0.5\n")
         await editor.until_suggested(
-            SQUARE + "return", "return area**0.5"
+            SQUARE + "return", "return side**0.5"
         )  # without a notification
 
 

@@ -162,7 +162,7 @@ async def test_progress_is_reported_per_percent_from_any_thread() -> None:
 
 @pytest.mark.asyncio
 async def test_a_mistake_of_ours_is_one_line_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(*_: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise ValueError("def secret(): pass")
 
     server = create_server(Path("model"))

@@ -26,7 +26,7 @@ from redraft.server.http.connections import ConnectionConfig
 from redraft.server.http.metrics import CountRequests, Metrics
 from redraft.server.http.middleware import Authentication, SecurityConfig, SecurityHeaders
 from redraft.server.http.model_pool import Loader, ModelPool, ModelPoolConfig
-from redraft.server.http.routes import health_routes, model_routes
+from redraft.server.http.routes import health_routes, llama_routes, model_routes
 
 PAGE = Path(__file__).parent / "page"
 CONTENT_TYPES = {
@@ -85,6 +85,7 @@ def create_app(
     app.state.metrics = metrics
     app.include_router(health_routes)
     app.include_router(model_routes)
+    app.include_router(llama_routes)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

@@ -34,7 +34,7 @@ HEADERS = {
 }
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
-PROTECTED = ("/v1/", "/metrics/")
+PROTECTED = ("/v1/", "/infill/", "/props/", "/metrics/")
 """Path prefixes that need the token; health checks reveal only the names of the models."""
 
 

@@ -1,26 +1,32 @@
 """A subset of OpenAI's completions API, for its clients.
 
-For a model of Python functions the prompt is a buffer up to the cursor; for other models it is
-the input, and the completion is the prediction. Converts requests and responses; runs no model.
+For a model of functions the prompt is a buffer up to the cursor, or has the markers of a prompt to
+fill in the middle; for other models it is the input, and the completion is the prediction. Converts
+requests and responses; runs no model.
 """
 
 import math
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from redraft.server import schema
+from redraft.server.http.fill_in_the_middle import (
+    MAX_TOKENS,
+    NOTHING,
+    Generation,
+    Limits,
+    Provenance,
+    Stop,
+    Stops,
+    read_prompt,
+    tokens_of,
+)
 from redraft.server.schema import FieldError
-from redraft.text.tokenizer import Tokenizer, spell
 
-MAX_TOKENS = 100_000
-MAX_STOPS = 16
-
-Stop = Annotated[str, StringConstraints(min_length=1, max_length=schema.MAX_NAME_LENGTH)]
 Ignored = "Accepted and ignored: decoding is deterministic."
 
 
@@ -28,14 +34,17 @@ class CompletionsRequest(schema.ModelRequest):
     """A prompt to complete."""
 
     prompt: schema.Buffer | Annotated[list[schema.Buffer], Field(min_length=1, max_length=1)] = (
-        Field(description="A Python buffer up to the cursor, or the input; or a list of one.")
+        Field(
+            description="A buffer up to the cursor, a prompt with the markers of Qwen, StarCoder, "
+            "CodeLlama, DeepSeek or Codestral, or the input; or a list of one."
+        )
     )
     suffix: schema.Buffer | None = Field(None, description="The text after the cursor.")
     n: schema.Count = Field(1, description="Maximum number of completions.")
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None = Field(
         None, description="Maximum length of a completion. Default: no limit."
     )
-    stop: Stop | Annotated[list[Stop], Field(max_length=MAX_STOPS)] | None = Field(
+    stop: Stop | Stops | None = Field(
         None, description="Stop sequences; a completion ends before the first."
     )
     stream: bool | None = Field(None, description="Stream tokens as server-sent events.")
@@ -45,6 +54,7 @@ class CompletionsRequest(schema.ModelRequest):
     frequency_penalty: schema.Finite | None = Field(None, description=Ignored)
     seed: int | None = Field(None, description=Ignored)
     user: schema.Text | None = Field(None, description="Accepted and ignored.")
+    environment: schema.Text | None = Field(None, description="Accepted and ignored: Zed's.")
 
     @property
     def text(self) -> str:
@@ -52,20 +62,10 @@ class CompletionsRequest(schema.ModelRequest):
         return self.prompt if isinstance(self.prompt, str) else self.prompt[0]
 
     @property
-    def stops(self) -> list[str]:
-        """Return the stop sequences as a list."""
-        return [self.stop] if isinstance(self.stop, str) else self.stop or []
-
-
-class Provenance(schema.Message):
-    """The prototype and the scores of a choice."""
-
-    prototype: schema.PrototypeSchema | None
-    distance: float | None
-    probability: float | None
-    confidence: float | None = None
-    invented: list[str] = Field([])
-    unfamiliar: bool = False
+    def limits(self) -> Limits:
+        """Return where a completion ends."""
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return Limits(stops, self.max_tokens)
 
 
 class Choice(schema.Message):
@@ -78,6 +78,14 @@ class Choice(schema.Message):
     redraft: Provenance | None
 
 
+class Usage(schema.Message):
+    """Numbers of tokens; those of a prompt are not counted, since only a part of it is read."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int
+    total_tokens: int
+
+
 class CompletionsResponse(schema.Message):
     """The completions, best first."""
 
@@ -86,26 +94,12 @@ class CompletionsResponse(schema.Message):
     created: int
     model: str
     choices: list[Choice]
-
-
-@dataclass(frozen=True)
-class Generation:
-    """A generated text and its provenance."""
-
-    text: str
-    provenance: Provenance
+    usage: Usage | None
 
 
 def to_complete_request(request: CompletionsRequest) -> schema.CompleteRequest:
-    """Convert a request for a model of Python functions."""
-    text = request.text + (request.suffix or "")
-    if len(text) > schema.MAX_BUFFER_LENGTH:
-        raise FieldError(
-            f"prompt and suffix may have {schema.MAX_BUFFER_LENGTH:,} characters together; "
-            "send less",
-            field="suffix",
-        )
-    return schema.CompleteRequest(text=text, offset=len(request.text), k=request.n)
+    """Convert a request for a model of functions."""
+    return read_prompt(request.text, request.suffix).to_request(request.n)
 
 
 def to_predict_request(request: CompletionsRequest, fields: list[str]) -> schema.PredictRequest:
@@ -121,63 +115,48 @@ def to_predict_request(request: CompletionsRequest, fields: list[str]) -> schema
     return schema.PredictRequest(inputs=[x], k=request.n)
 
 
-def from_completion(completion: schema.CompletionSchema) -> Generation:
-    """Convert a completion at a cursor."""
-    return Generation(completion.text, _provenance(completion.prototype, completion.probability))
-
-
 def from_candidate(candidate: schema.CandidateSchema) -> Generation:
     """Convert a predicted output."""
     probability = None if candidate.log_prob is None else round(math.exp(candidate.log_prob), 6)
     marks = candidate.model_dump(include={"confidence", "invented", "unfamiliar"})
-    return Generation(candidate.output, _provenance(candidate.prototype, probability, **marks))
+    return Generation(candidate.output, Provenance.of(candidate.prototype, probability, **marks))
 
 
 def respond(
     request: CompletionsRequest, model: str, generations: list[Generation]
 ) -> CompletionsResponse:
     """Return the response of `model`; without generations its one choice is an empty text."""
-    nothing = Generation("", _provenance())
-    choices = []
-    for index, generation in enumerate(generations or [nothing]):
-        tokens, reason = truncate(generation.text, request)
-        text, provenance = "".join(tokens), generation.provenance
-        choices.append(Choice(text=text, index=index, finish_reason=reason, redraft=provenance))
+    choices, count = [], 0
+    for index, generation in enumerate(generations or [NOTHING]):
+        limited = request.limits.apply(generation.text)
+        count += len(limited.tokens)
+        choices.append(
+            Choice(
+                text=limited.text,
+                index=index,
+                finish_reason=limited.reason,
+                redraft=generation.provenance,
+            )
+        )
     return CompletionsResponse(
-        id=f"cmpl-{secrets.token_hex(12)}", created=int(time.time()), model=model, choices=choices
+        id=f"cmpl-{secrets.token_hex(12)}",
+        created=int(time.time()),
+        model=model,
+        choices=choices,
+        usage=Usage(completion_tokens=count, total_tokens=count),
     )
 
 
 def stream(response: CompletionsResponse) -> Iterator[str]:
     """Yield the response as server-sent events, one per token."""
     for choice in response.choices:
-        for token in _tokens(choice.text):
+        for token in tokens_of(choice.text):
             part: dict[str, Any] = {"text": token, "finish_reason": None, "redraft": None}
             yield _event(response, choice.model_copy(update=part))
         yield _event(response, choice.model_copy(update={"text": ""}))
     yield "data: [DONE]\n\n"
 
 
-def truncate(text: str, request: CompletionsRequest) -> tuple[list[str], Literal["stop", "length"]]:
-    """Return the tokens of `text` up to a stop sequence or `max_tokens`, and the finish reason."""
-    stops = [index for index in (text.find(stop) for stop in request.stops) if index >= 0]
-    tokens = _tokens(text[: min(stops, default=len(text))])
-    if request.max_tokens is not None and len(tokens) > request.max_tokens:
-        return tokens[: request.max_tokens], "length"
-    return tokens, "stop"
-
-
-def _tokens(text: str) -> list[str]:
-    return [token for token in spell(Tokenizer().tokenize(text)) if token]
-
-
 def _event(response: CompletionsResponse, choice: Choice) -> str:
-    part = response.model_copy(update={"choices": [choice]})
+    part = response.model_copy(update={"choices": [choice], "usage": None})
     return f"data: {part.model_dump_json()}\n\n"
-
-
-def _provenance(
-    prototype: schema.PrototypeSchema | None = None, probability: float | None = None, **marks: Any
-) -> Provenance:
-    distance = prototype.distance if prototype else None
-    return Provenance(prototype=prototype, distance=distance, probability=probability, **marks)

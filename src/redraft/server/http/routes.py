@@ -1,18 +1,26 @@
 """The routes: each passes a request to a model and returns its response."""
 
-from collections.abc import AsyncIterator
-from typing import Annotated, Any
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from redraft import __version__
 from redraft.server import schema
-from redraft.server.http import openai
+from redraft.server.http import llama_cpp, openai
+from redraft.server.http.fill_in_the_middle import Generation, tokens_of
+from redraft.server.http.llama_cpp import InfillRequest, InfillResponse, Measured, PropsResponse
+from redraft.server.http.lm_completion import suggest
 from redraft.server.http.metrics import Metrics
 from redraft.server.http.model_pool import ModelPool, NotReadyError, PooledModel
 from redraft.server.http.openai import CompletionsRequest, CompletionsResponse
 from redraft.types import Example, as_input
+
+if TYPE_CHECKING:
+    from redraft.server.served_model import ServedModel
 
 ModelName = Annotated[str, Path(max_length=schema.MAX_NAME_LENGTH, description="Name of a model.")]
 ExampleId = Annotated[str, Path(max_length=schema.MAX_NAME_LENGTH, description="Id of an example.")]
@@ -63,6 +71,9 @@ model_routes = APIRouter(
     tags=["models"],
     responses=_error_responses(),
     dependencies=[Depends(_expect_json)],
+)
+llama_routes = APIRouter(
+    tags=["llama.cpp"], responses=_error_responses(), dependencies=[Depends(_expect_json)]
 )
 
 
@@ -139,8 +150,9 @@ async def _retrieve(request: schema.RetrieveRequest, pool: Pool) -> schema.Retri
 @model_routes.post("/complete", summary="Complete an output")
 async def _complete(request: schema.CompleteRequest, pool: Pool) -> schema.CompleteResponse:
     model = pool.find(request.model)
-    completions = await model.run(lambda served: served.complete(request), lane="complete")
-    return schema.CompleteResponse(model=model.name, completions=completions)
+    completions, generation = await suggest(model, request)
+    is_pending = generation is not None
+    return schema.CompleteResponse(model=model.name, completions=completions, pending=is_pending)
 
 
 @model_routes.post("/examples", summary="Add examples")
@@ -174,20 +186,61 @@ async def _completions(request: CompletionsRequest, pool: Pool) -> Any:
         completions = await model.run(
             lambda served: served.complete(complete_request), lane="complete"
         )
-        generations = [openai.from_completion(completion) for completion in completions]
+        generations = [Generation.of(completion) for completion in completions]
     else:
         predict_request = openai.to_predict_request(request, info.fields)
         [candidates] = await model.predict(predict_request)
         generations = [openai.from_candidate(candidate) for candidate in candidates]
     response = openai.respond(request, model.name, generations)
     if request.stream:
-        return StreamingResponse(_events(response), media_type="text/event-stream")
+        return _stream(openai.stream(response))
     return response
 
 
-async def _events(response: CompletionsResponse) -> AsyncIterator[str]:
-    for event in openai.stream(response):  # an async generator: a sync one would need a thread
-        yield event
+@llama_routes.get("/health", summary="Readiness, as llama.cpp's server answers it")
+async def _health(pool: Pool) -> schema.HealthResponse:
+    return await readyz(pool)
+
+
+@llama_routes.get("/props", summary="Properties, as llama.cpp's server answers them")
+async def _props(pool: Pool) -> PropsResponse:
+    return PropsResponse(model_path=pool.find(None).name, build_info=f"redraft {__version__}")
+
+
+@llama_routes.post(
+    "/infill",
+    summary="Fill in the middle, as llama.cpp's server answers it",
+    response_model=None,
+    responses={200: {"model": InfillResponse | list[InfillResponse] | dict[str, Any]}},
+)
+async def _infill(request: InfillRequest, pool: Pool) -> Response:
+    # llama.cpp ignores the name of the model, and plug-ins send that of another server's
+    model = pool.find(request.model if request.model in pool.models else None)
+    complete_request = request.gap.to_request(request.n_cmpl)
+    began = time.perf_counter()
+
+    def complete(served: "ServedModel") -> tuple[list[schema.CompletionSchema], Measured]:
+        tokens = len(tokens_of(request.input_prefix + request.prompt))
+        started = time.perf_counter()
+        completions = served.complete(complete_request)
+        ended = time.perf_counter()
+        return completions, Measured(tokens, started - began, ended - started)
+
+    completions, measured = await model.run(complete, lane="complete")
+    generations = [Generation.of(completion) for completion in completions]
+    responses = llama_cpp.respond(request, model.name, generations, measured)
+    if request.stream:
+        return _stream(llama_cpp.stream(responses))
+    selected = [llama_cpp.select(response, request.response_fields) for response in responses]
+    return JSONResponse(selected if request.n_cmpl > 1 else selected[0])
+
+
+def _stream(events: Iterable[str]) -> StreamingResponse:
+    async def send() -> AsyncIterator[str]:  # a sync generator would need a thread
+        for event in events:
+            yield event
+
+    return StreamingResponse(send(), media_type="text/event-stream")
 
 
 def _examples_response(model: PooledModel, changed: int) -> schema.ExamplesResponse:

@@ -29,6 +29,7 @@ from redraft.server.http.middleware import is_loopback
 from redraft.server.http.model_pool import Loader, ModelPool
 
 if TYPE_CHECKING:
+    from redraft.completion.lm_completion import InstantCompleter
     from redraft.lm.client import LmClient
     from redraft.server.served_model import ServedModel
 
@@ -84,10 +85,12 @@ def loader(
     persist: bool = True,
     store: str | None = None,
     lm: "LmClient | None" = None,
+    completer: "InstantCompleter | None" = None,
 ) -> Loader:
     """Return a function that loads the model in `folder`; if `persist`, changes are saved there.
 
-    A model that was fitted with a language model asks it through `lm`.
+    A model that was fitted with a language model asks it through `lm`; one of functions completes
+    with `completer`.
     """
 
     def load() -> "ServedModel":
@@ -95,7 +98,9 @@ def loader(
         with _LOADING:
             from redraft.server.served_model import ServedModel
 
-            return ServedModel.open(name, folder, store=store, persist=persist, lm=lm)
+            return ServedModel.open(
+                name, folder, store=store, persist=persist, lm=lm, completer=completer
+            )
 
     return load
 

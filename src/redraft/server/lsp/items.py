@@ -1,7 +1,6 @@
 """Conversion of completions to LSP completion items."""
 
 import re
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,9 @@ from typing import Any
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from redraft.mining.python_functions import FIELDS, as_source
+from redraft.completion.languages.base import Language
+from redraft.completion.languages.registry import family_of, language_of_family
+from redraft.mining.python_functions import FIELDS
 from redraft.server.lsp.positions import Cursor
 from redraft.server.schema import CompletionSchema, PrototypeSchema
 
@@ -50,16 +51,42 @@ def completion_list(
 
 
 def inline_list(
-    completions: Sequence[CompletionSchema], cursor: Cursor
+    completions: Sequence[CompletionSchema], cursor: Cursor, accept_command: str | None = None
 ) -> types.InlineCompletionList:
-    """Return the completions as inline completions."""
+    """Return the completions as inline completions.
+
+    The editor runs `accept_command` with the id of the prototype and the text once it inserted one.
+    """
     here = types.Range(cursor.position, cursor.position)
     return types.InlineCompletionList(
         [
-            types.InlineCompletionItem(insert_text=completion.text, range=here)
+            types.InlineCompletionItem(
+                insert_text=completion.text,
+                range=here,
+                command=_accepted(completion, accept_command) if accept_command else None,
+            )
             for completion in completions
         ]
     )
+
+
+def _accepted(completion: CompletionSchema, command: str) -> types.Command | None:
+    prototype = completion.prototype
+    if prototype is None:
+        return None
+    title = _detail(completion) or ""
+    return types.Command(title, command, arguments=[prototype.id, completion.text])
+
+
+def source(prototype: PrototypeSchema) -> dict[str, Any]:
+    """Return a prototype for an editor that shows it: a title, its source and its place."""
+    return {
+        "title": _origin(prototype),
+        "source": _source(prototype),
+        "language": _language(prototype).name,
+        "file": prototype.meta.get("file"),
+        "line": prototype.meta.get("line"),
+    }
 
 
 def documentation(prototype: PrototypeSchema, style: ItemStyle) -> str | types.MarkupContent:
@@ -72,7 +99,9 @@ def documentation(prototype: PrototypeSchema, style: ItemStyle) -> str | types.M
         plain = f"{title}\n\n{source}"
         return types.MarkupContent(style.markup, plain) if style.markup else plain
     fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(source)), default=2))
-    return types.MarkupContent(style.markup, f"{title}\n\n{fence}python\n{source}\n{fence}")
+    return types.MarkupContent(
+        style.markup, f"{title}\n\n{fence}{_language(prototype).name}\n{source}\n{fence}"
+    )
 
 
 def _item(
@@ -99,6 +128,8 @@ def _item(
 def _detail(completion: CompletionSchema) -> str | None:
     """Return the probability, if there is one, and the origin of a completion."""
     parts = [] if completion.probability is None else [f"{completion.probability:.0%}"]
+    if completion.generated:
+        parts.append("language model")
     if completion.prototype:
         parts.append(_origin(completion.prototype))
     return ", ".join(parts) or None
@@ -115,6 +146,8 @@ def _source(prototype: PrototypeSchema) -> str:
     x = prototype.x
     if not isinstance(x, dict) or set(x) != set(FIELDS):
         return prototype.y
-    if x["docstring"]:
-        return as_source(x, prototype.y)
-    return f"def {x['name']}({x['arguments']}):\n" + textwrap.indent(prototype.y, " " * 4)
+    return _language(prototype).as_source(x, prototype.y)
+
+
+def _language(prototype: PrototypeSchema) -> Language:
+    return language_of_family(family_of(prototype.meta))

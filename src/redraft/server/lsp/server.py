@@ -26,15 +26,19 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from redraft import __version__
+from redraft.completion.languages.registry import is_known, language_named
 from redraft.errors import PairsError, RedraftError
 from redraft.server import schema
 from redraft.server.lsp.items import ItemStyle
 from redraft.server.lsp.positions import Buffer, Cursor, find_cursor
 from redraft.server.lsp.progress import work_in_background
+from redraft.server.lsp.quiet import is_off, worth_showing
 from redraft.server.lsp.settings import LspSettings
 from redraft.server.lsp.workspace import WorkspaceFunctions, ask_to_watch
+from redraft.server.waiting import finished
 
 if TYPE_CHECKING:
+    from redraft.completion.lm_completion import InstantCompleter
     from redraft.server.served_model import ServedModel
 
 Result = TypeVar("Result")
@@ -106,12 +110,18 @@ class RedraftServer(LanguageServer):
     """A language server for one editor; loads the model in the background."""
 
     def __init__(
-        self, model: Path | None, store: str | None = None, *, trusted: Sequence[Path] = ()
+        self,
+        model: Path | None,
+        store: str | None = None,
+        *,
+        trusted: Sequence[Path] = (),
+        completer: "InstantCompleter | None" = None,
     ) -> None:
         super().__init__("redraft", __version__, protocol_cls=PlainProtocol)
         self.model = model
         self.store = store
         self.trusted = trusted
+        self.completer = completer
         self.settings = LspSettings()
         self.setting_warnings: list[str] = []
         self.style = ItemStyle()
@@ -163,7 +173,7 @@ class RedraftServer(LanguageServer):
         folder = self.settings.model or self.model
         title = "redraft: loading the model" if folder else "redraft: starting"
         self.served = await work_in_background(
-            self, self._background, title, lambda _: _load(folder, self.store)
+            self, self._background, title, lambda _: _load(folder, self.store, self.completer)
         )
         self._editor_watches = await ask_to_watch(self)
         await self.open_folders()
@@ -188,14 +198,18 @@ class RedraftServer(LanguageServer):
             self.log("the workspace has no functions; completing from the model's examples")
 
     async def suggest(
-        self, kind: str, uri: str, position: types.Position
+        self, kind: str, uri: str, position: types.Position, *, waits: bool = False
     ) -> tuple[Sequence[schema.CompletionSchema], Cursor] | None:
         """Return completions at a position of an open document, and the cursor there.
 
-        None if the model is not loaded, the document is not open, or a newer request came.
+        None if the model is not loaded, the document is not open, or a newer request came. If there
+        are none yet and it `waits`, those of a language model are waited for.
         """
         served, buffer = self.served, self.workspace.text_documents.get(uri)
         if served is None or not isinstance(buffer, Buffer):
+            return None
+        path, language = _path_of(uri), str(buffer.language_id)
+        if is_off(self.settings, path, language):
             return None
         cursor = find_cursor(buffer, position)
         # replace lone surrogates by "?", as mining does; offsets stay the same
@@ -205,15 +219,35 @@ class RedraftServer(LanguageServer):
                 f"documents above {schema.MAX_BUFFER_LENGTH:,} characters are not completed"
             )
         request = schema.CompleteRequest(
-            text=text, offset=cursor.offset, k=self.settings.k, file=_path_of(uri)
+            text=text, offset=cursor.offset, k=self.settings.k, file=_file_of(path, language)
         )
-        completions = await self._worker.run(
-            (kind, uri), lambda: served.complete(request), otherwise=None
-        )
-        if completions is None:
+        suggested = await self._suggest(served, (kind, uri), request, waits=waits)
+        if suggested is None:
             return None
-        self._cache_prototypes(completions)
-        return completions, cursor
+        shown = worth_showing(self.settings, suggested)
+        self._cache_prototypes(shown)
+        return shown, cursor
+
+    async def _suggest(
+        self,
+        served: "ServedModel",
+        key: Hashable,
+        request: schema.CompleteRequest,
+        *,
+        waits: bool,
+    ) -> Sequence[schema.CompletionSchema] | None:
+        suggested = await self._worker.run(key, lambda: served.suggest(request), otherwise=None)
+        if suggested is None:
+            return None
+        completions, generation = suggested
+        if completions or generation is None or not waits:
+            return completions
+        try:
+            await finished(generation.future, self.settings.lm_wait_ms / 1000)
+        except asyncio.CancelledError:
+            served.completer.release(generation)
+            raise
+        return await self._worker.run(key, lambda: served.complete(request), otherwise=None)
 
     def stop(self) -> None:
         """Stop watching files and cancel background work."""
@@ -260,7 +294,24 @@ def _path_of(uri: str) -> str | None:
     return path if path and len(path) <= MAX_PATH else None
 
 
-def _load(folder: Path | None, store: str | None) -> "ServedModel":
+def _file_of(path: str | None, language: str) -> str | None:
+    """Return the path of a document, with the ending of its language if it has no known one."""
+    if is_known("", path or ""):
+        return path
+    name = (path or "untitled").rpartition("/")[2]
+    return name[-MAX_PATH // 2 :] + language_named(language).suffixes[0]
+
+
+def _load(
+    folder: Path | None, store: str | None, completer: "InstantCompleter | None"
+) -> "ServedModel":
+    served = _open(folder, store)
+    if completer is not None:
+        served.completer = completer
+    return served
+
+
+def _open(folder: Path | None, store: str | None) -> "ServedModel":
     from redraft.completion.project import empty_model
     from redraft.persistence import stored_model
     from redraft.server.served_model import ServedModel

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
 from redraft.completion.watcher import DEBOUNCE_MS
 from redraft.server.schema import MAX_CANDIDATES
 
+LM_WAIT_MS = 3_000
+
 _MAX_DEBOUNCE_MS = 60_000
+_MAX_WAIT_MS = 60_000
 
 
 class LspSettings(BaseModel):
@@ -22,12 +26,46 @@ class LspSettings(BaseModel):
     index: StrictBool = Field(True, description="Index the functions of the workspace.")
     without: tuple[str, ...] = Field((), description="Names of folders to skip.")
     k: StrictInt = Field(5, ge=1, le=MAX_CANDIDATES, description="Maximum number of suggestions.")
+    accept: Literal["all", "line", "word"] = Field(
+        "all", description="Part of a suggestion that is offered at once."
+    )
+    least_probability: float = Field(
+        0.0,
+        alias="leastProbability",
+        ge=0,
+        le=1,
+        description="Probability below which a suggestion is not shown.",
+    )
+    least_keystrokes: float = Field(
+        0.0,
+        alias="leastKeystrokes",
+        ge=0,
+        le=1000,
+        description="Expected saving in characters below which a suggestion is not shown: its "
+        "length times its probability.",
+    )
+    off: tuple[str, ...] = Field(
+        (), max_length=1000, description="Languages and files without suggestions."
+    )
     debounce_ms: StrictInt = Field(
         DEBOUNCE_MS,
         alias="debounceMs",
         ge=0,
         le=_MAX_DEBOUNCE_MS,
         description="Milliseconds without changes before a file is re-indexed.",
+    )
+    accept_command: str | None = Field(
+        None,
+        alias="acceptCommand",
+        max_length=200,
+        description="Command of the editor to run with an accepted suggestion's source id.",
+    )
+    lm_wait_ms: StrictInt = Field(
+        LM_WAIT_MS,
+        alias="lmWaitMs",
+        ge=0,
+        le=_MAX_WAIT_MS,
+        description="Milliseconds to wait for a language model if nothing else is suggested.",
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
+from redraft.completion.languages.registry import suffixes
+from redraft.completion.project import Project
 from redraft.completion.watcher import Watcher
 from redraft.server.lsp.progress import ProgressReport, is_granted, work_in_background
 from redraft.server.lsp.settings import LspSettings
@@ -17,8 +19,12 @@ if TYPE_CHECKING:
     from redraft.server.served_model import ServedModel
 
 _WATCHED = types.DidChangeWatchedFilesRegistrationOptions(
-    watchers=[types.FileSystemWatcher(glob_pattern="**/*.py")]
+    watchers=[types.FileSystemWatcher(glob_pattern=f"**/*{ending}") for ending in suffixes()]
 )
+
+
+INDEX_CHANGED = "$/redraft/index"
+"""Notification with the number of indexed functions; editors may ignore what begins with `$/`."""
 
 
 class WorkspaceFunctions:
@@ -39,10 +45,11 @@ class WorkspaceFunctions:
         self._debounce = settings.debounce_ms / 1000
         self._watcher = Watcher(
             folders,
-            served.index,
+            self._index,
             without=settings.without,
             debounce_ms=max(settings.debounce_ms, 1),
         )
+        self._loop = asyncio.get_running_loop()
         self._touched: set[Path] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._stop = asyncio.Event()
@@ -80,8 +87,14 @@ class WorkspaceFunctions:
         functions = sum(map(len, project.files.values()))
         if functions:
             report(f"{functions:,} functions")
-            self._served.index(project)
+            self._index(project)
         return functions
+
+    def _index(self, project: Project) -> None:
+        """Make the functions of a project the examples, and tell the editor their number."""
+        self._served.index(project)
+        functions = {"functions": self._served.info().examples}
+        self._loop.call_soon_threadsafe(self._server.protocol.notify, INDEX_CHANGED, functions)
 
 
 async def ask_to_watch(server: LanguageServer) -> bool:

@@ -11,12 +11,7 @@ const PAUSE = 60;
 const SUGGESTIONS = 5;
 const BACK = "M14.5 6 8.5 12l6 6";
 const NEXT = "M9.5 6l6 6-6 6";
-const SAMPLE = `import os
-
-
-def read_text(path, encoding="utf-8"):
-    """Open the file in text mode, read it, and close the file."""
-    `;
+const ANY = { name: "read_text", arguments: 'path, encoding="utf-8"', docstring: "Read a text file." };
 
 const NOTHING =
   "Suggestions appear inside the body of a function, below its header and docstring. " +
@@ -52,6 +47,15 @@ const layout = () => {
   return { ...made, whole: element("div", { class: "columns editing" }, main, made.panel) };
 };
 
+/** Returns a typical function of the model up to its body, to start from. */
+const starterOf = ({ samples }) => {
+  const isPlain = ({ name, arguments: parameters, docstring = "" }) =>
+    name && parameters !== undefined && !/["\\]/.test(docstring);
+  const { name, arguments: parameters, docstring } = samples.find(isPlain) ?? ANY;
+  const header = `def ${name}(${parameters}):\n    `;
+  return docstring ? `${header}"""${docstring.split("\n")[0]}"""\n    ` : header;
+};
+
 /** Returns the suggestions that begin with the typed text, without it. */
 const typedThrough = (suggestions, typed) =>
   suggestions
@@ -66,7 +70,7 @@ const typedBetween = (before, now) => {
 };
 
 /** Creates the editor for a model that completes Python, with its initial text. */
-export const createBufferCompletion = (place, model, { api, connection }, initial = SAMPLE) => {
+export const createBufferCompletion = (place, model, { api, connection }, initial = starterOf(model)) => {
   const parts = layout();
   const latest = onlyLatest();
   let timer = null;

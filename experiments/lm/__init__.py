@@ -1,0 +1,1 @@
+"""Completion with a language model: collection of answers, training of the mixture, measurement."""
