@@ -15,9 +15,13 @@ from pathlib import Path
 from experiments.autocomplete.tables import TABLES as AUTOCOMPLETE
 from experiments.completion.summary import TABLES as COMPLETION
 from experiments.hearthstone.run import TABLES as HEARTHSTONE
+from experiments.languages.summary import TABLES as LANGUAGES
 from experiments.lib.results import Row, read_results
 from experiments.lib.tables import Table
+from experiments.lm.pairs import TABLES as LM_PAIRS
+from experiments.lm.summary import TABLES as LM
 from experiments.pairs.run import TABLES as PAIRS
+from experiments.paper_conditions.tables import TABLES as PAPER_CONDITIONS
 from experiments.public_pairs.tables import TABLES as PUBLIC_PAIRS
 from experiments.retrieval.tables import TABLES as RETRIEVAL
 from redraft.cli._console import print_note
@@ -42,7 +46,10 @@ class Source:
 SOURCES = (
     Source(HERE / "completion" / "results.json", COMPLETION),
     Source(HERE / "hearthstone" / "results.json", HEARTHSTONE),
+    Source(HERE / "languages" / "results.json", LANGUAGES),
+    Source(HERE / "lm" / "results.json", {**LM, **LM_PAIRS}),
     Source(HERE / "pairs" / "results.json", PAIRS),
+    Source(HERE / "paper_conditions" / "results.json", PAPER_CONDITIONS),
     Source(HERE / "public_pairs" / "results.json", PUBLIC_PAIRS),
     Source(HERE / "retrieval" / "results.json", RETRIEVAL),
     *(

@@ -204,14 +204,14 @@ def paper_rows(bench: CompletionBench) -> Iterator[Measured]:
     yield from rows("retrieve+edit", editor, bench.found(setting), about)
     encoder, _ = bench.encoder(TaskRetriever.name, task_target)
     build = partial(TaskRetriever.build, encoder=encoder)
-    editor, about = bench.editor("retrieve+edit LSTM", build(train), _lstm())
+    editor, about = bench.editor("retrieve+edit LSTM", build(train), lstm_settings())
     found = bench.found(setting, TaskRetriever.name, build)
     yield from rows("retrieve+edit (LSTM)", editor, found, about)
-    editor, about = bench.editor("seq2seq LSTM", NoRetriever(train), _lstm())
+    editor, about = bench.editor("seq2seq LSTM", NoRetriever(train), lstm_settings())
     yield bench.measure("seq2seq (LSTM)", setting, editor, about)
 
 
-def _lstm() -> Settings:
+def lstm_settings() -> Settings:
     """The network and the prototypes of the paper; the steps are those of every editor here."""
     tables = asdict(preset_config("paper", 0))
     names = ("learning_rate", "lr_decay")
