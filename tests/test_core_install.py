@@ -1,7 +1,7 @@
 """A model of words and stored outputs works without the optional packages.
 
-Each test runs a fresh interpreter in which torch, faiss, safetensors and plotly cannot be imported,
-as in an environment after `pip install redraft`.
+Each test runs a fresh interpreter in which torch, faiss, plotly and others cannot be imported, as
+in an environment after `pip install redraft`.
 """
 
 import json
@@ -17,7 +17,7 @@ from redraft.data.pairs import write_pairs
 from redraft.types import Example
 from tests.hostile import models
 
-OPTIONAL = ("torch", "faiss", "safetensors", "plotly")
+OPTIONAL = ("torch", "faiss", "safetensors", "plotly", "tokenizers", "onnxruntime")
 
 HOOK = f"""
 import sys

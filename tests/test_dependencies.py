@@ -28,8 +28,11 @@ def read_versions(name: str) -> dict[NormalizedName, Version]:
 
 
 def single_version(requirement: Requirement, operator: str) -> Version:
-    """Return the version of `requirement`, whose only specifier must use `operator`."""
-    [specifier] = requirement.specifier
+    """Return the version of `requirement`, whose only specifier must use `operator`.
+
+    Besides it, single versions may be excluded.
+    """
+    [specifier] = (one for one in requirement.specifier if one.operator != "!=")
     assert specifier.operator == operator, f"{requirement}: expected {operator}"
     return Version(specifier.version)
 
