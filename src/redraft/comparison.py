@@ -8,21 +8,28 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from redraft.data.split import split
 from redraft.editing.lm_editor import POOL, LmEditor
-from redraft.errors import LmError, PairsError
+from redraft.errors import LmError, LmTimeoutError, PairsError
 from redraft.metrics.comparison import Answered, SystemComparison, SystemResult, first_answers
 from redraft.model import RetrieveAndEdit
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.training.fit import FitOptions
 from redraft.types import Candidate, Example, Input, Prototype
 
+if TYPE_CHECKING:
+    from redraft.lm.client import LmClient
+
 HELD_OUT_SHARE = 0.2
 """At most this share of the pairs is asked; the others are fitted on."""
 
 LEAST = 10
 """Pairs that a comparison needs."""
+
+MAX_LATE = 3
+"""Late answers of a language model in a row that end a comparison."""
 
 Answer = Callable[[Input], Sequence[Candidate]]
 
@@ -69,8 +76,7 @@ def compare(
     systems = local_systems(train, options)
     if options.lm is not None:
         systems += lm_systems(train, options.lm)
-    client = options.lm.client if options.lm is not None else None
-    answers: dict[str, list[Answered]] = {system.name: [] for system in systems}
+    asking = _Asking(systems, options.lm.client if options.lm is not None else None)
     deadline = time.monotonic() + options.seconds
     done = 0
     for example in options.watch(asked):
@@ -78,26 +84,20 @@ def compare(
             options.log(f"time is over: the figures are of {done:,} of {len(asked):,} questions")
             break
         try:
-            for system in systems:
-                before = (client.sent, client.tokens) if client is not None else (0, 0)
-                started = time.perf_counter()
-                candidates = system.answer(example.x)
-                seconds = time.perf_counter() - started
-                after = (client.sent, client.tokens) if client is not None else (0, 0)
-                output = candidates[0].output if candidates else None
-                spent = (after[0] - before[0], after[1] - before[1])
-                answers[system.name].append(Answered(output, seconds, *spent))
+            asking.ask(example.x)
         except LmError as error:
             if not done:
                 raise
             options.log(f"the figures are of {done:,} questions: {error}")
             break
         done += 1
+    if asking.late:
+        options.log(f"late answers of the language model, which count as wrong: {asking.late:,}")
     results = [
         SystemResult(
             system.name,
             asked,
-            answers[system.name],
+            asking.answers[system.name],
             is_trained=system.is_trained,
             fit_seconds=system.fit_seconds,
             price=options.price,
@@ -105,6 +105,45 @@ def compare(
         for system in systems
     ]
     return SystemComparison(first_answers(results, done))
+
+
+class _Asking:
+    """Asks every system the same questions, and keeps its answers by its name.
+
+    An answer that comes too late is none; after `MAX_LATE` of them in a row nothing is asked.
+    """
+
+    def __init__(self, systems: Sequence[System], client: "LmClient | None") -> None:
+        self.systems, self.client = systems, client
+        self.answers: dict[str, list[Answered]] = {system.name: [] for system in systems}
+        self.late = self._late_in_a_row = 0
+
+    def ask(self, x: Input) -> None:
+        """Ask every system; raise an LmError if the language model does not answer any more."""
+        for system in self.systems:
+            before = self._spent()
+            started = time.perf_counter()
+            output = self._output(system, x)
+            seconds = time.perf_counter() - started
+            requests, tokens = (now - then for now, then in zip(self._spent(), before, strict=True))
+            if requests and output is not None:
+                self._late_in_a_row = 0
+            self.answers[system.name].append(Answered(output, seconds, requests, tokens))
+
+    def _output(self, system: System, x: Input) -> str | None:
+        try:
+            candidates = system.answer(x)
+        except LmTimeoutError:
+            self._late_in_a_row += 1
+            if self.client is None or self._late_in_a_row == MAX_LATE:
+                raise
+            self.late += 1
+            self.client.resume()
+            return None
+        return candidates[0].output if candidates else None
+
+    def _spent(self) -> tuple[int, int]:
+        return (self.client.sent, self.client.tokens) if self.client is not None else (0, 0)
 
 
 def local_systems(train: Sequence[Example], options: CompareOptions) -> list[System]:

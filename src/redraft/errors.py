@@ -123,5 +123,9 @@ class LmError(RedraftError):
     """A language model did not answer."""
 
 
+class LmTimeoutError(LmError):
+    """A language model did not answer in time; the next question may be quicker."""
+
+
 class BulkError(RedraftError):
     """A bulk job cannot run, or its cluster cannot be reached."""

@@ -116,6 +116,20 @@ def test_a_fault_ends_the_questions_or_is_an_error_at_the_first() -> None:
         asked_by(server)
 
 
+def test_a_late_answer_counts_as_wrong_and_three_in_a_row_end_the_questions() -> None:
+    with endpoint(solve, faults=[""] * 5 + ["silent"], always="") as server:
+        compared, log = asked_by(server)
+    assert compared.n == 6
+    outputs = [answer.output for answer in compared.systems[4].answers]
+    assert [output is None for output in outputs] == [False, True, False, False, False, False]
+    assert log[-1] == "late answers of the language model, which count as wrong: 1"
+    with endpoint(solve, faults=[""] * 8, always="silent") as server:
+        compared, log = asked_by(server)
+    assert compared.n == 2
+    assert "the figures are of 2 questions" in log[-2]
+    assert log[-1] == "late answers of the language model, which count as wrong: 2"
+
+
 def test_the_command_writes_table_figures_and_report(redraft: Run, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     hostile = Example({"text": "<script>alert(1)</script> & co"}, "<b>SELECT</b>")

@@ -16,7 +16,7 @@ from contextlib import aclosing
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from redraft.errors import LmError, MissingExtraError, RedraftError, listed
+from redraft.errors import LmError, LmTimeoutError, MissingExtraError, RedraftError, listed
 from redraft.lm.address import KEY, LmAddress
 from redraft.lm.prompt import Prompt, estimated_tokens
 from redraft.lm.stream import Enough, LmAnswer, LmStream
@@ -149,6 +149,10 @@ class LmClient:
             return answer
 
         return self._run(answer())
+
+    def resume(self) -> None:
+        """Forget the last fault, so that the next question is asked without a pause."""
+        self._fault = (0.0, "")
 
     def warn(self, error: RedraftError) -> None:
         """Log why there is no answer of the language model, each reason once."""
@@ -303,9 +307,9 @@ class LmClient:
         }
         raise LmError(said + hints.get(status, ""))
 
-    def _late(self) -> LmError:
-        limit = f"no answer within {self._time_limit:g} s"
-        return self._error(f"{limit}; raise --lm-time-limit, or take a smaller model")
+    def _late(self) -> LmTimeoutError:
+        limit = f"{self.address.url}: no answer within {self._time_limit:g} s"
+        return LmTimeoutError(f"{limit}; raise --lm-time-limit, or take a smaller model")
 
     def _error(self, what: str) -> LmError:
         return LmError(f"{self.address.url}: {what}")
