@@ -32,6 +32,14 @@ def card_rows(condition: str, *, steps: int) -> Callable[[Bench], Iterator[Measu
 
 
 def card_settings(copying: str, *, steps: int) -> Settings:
-    """Return the settings of the paper's editor with another copying and other steps."""
-    changed = {"network": {"copying": copying}, "training": {"steps": steps}}
+    """Return the settings of the paper's editor with another copying and other steps.
+
+    Scores are normalised by length: a name that cannot be copied is improbable, and without it the
+    most probable output ends before the name.
+    """
+    changed = {
+        "network": {"copying": copying},
+        "training": {"steps": steps},
+        "decoding": {"length_penalty": 1.0},
+    }
     return merged(asdict(preset_config("paper", 0)), changed)
