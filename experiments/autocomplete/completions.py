@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,13 @@ from experiments.autocomplete.keystroke_savings import (
     replay,
 )
 from experiments.autocomplete.settings import Found, Setting
+from experiments.completion.typing import next_token_ranks
 from experiments.lib.intervals import mean_interval
 from experiments.lib.next_token import NEVER, TokenRanks, predict
+from experiments.lib.paired import DEFAULT
 from experiments.lib.results import DECIMALS, DISTANCE, SIMILARITY, Measured, Row
+from redraft.completion.engine import CompletionEngine
+from redraft.completion.project_session import ProjectSession
 from redraft.editing.base import Editor, VerbatimEditor
 from redraft.editing.neural import NeuralEditor
 from redraft.metrics.bleu import bleu_yin
@@ -25,8 +30,10 @@ from redraft.metrics.completion import (
     completion_metrics,
     completion_metrics_paper,
 )
+from redraft.model import RetrieveAndEdit
 from redraft.text.tokenizer import Tokenizer, spell
 from redraft.text.vocabulary import END
+from redraft.training.fit import FitOptions
 from redraft.types import Example, Prototype
 
 COMPLETIONS = {
@@ -79,6 +86,29 @@ def measure_retriever(system: str, setting: Setting, found: Found) -> Measured:
     values |= _latencies(setting, found, editor)
     values |= _bleu(setting, found, editor, len(setting.asked))
     return _measured(system, setting, values, time.monotonic() - started)
+
+
+def measure_default(setting: Setting, options: FitOptions) -> Measured:
+    """Return the completions and answers of the default without a network, fitted on what is known.
+
+    Completions are copied from the known functions as in an editor with an empty buffer; bodies are
+    the first answers of the default editor.
+    """
+    started = time.monotonic()
+    model = RetrieveAndEdit.fit(setting.known[""], options=replace(options, train=False))
+    engine = CompletionEngine(model)
+    ranks = []
+    for example in setting.asked:
+        session = engine.session(example.x)
+        assert isinstance(session, ProjectSession)
+        ranks.append(next_token_ranks(session, example.y))
+    answers = model.predict([example.x for example in setting.asked], 1)
+    bleu = [
+        100 * bleu_yin(example.y, candidates[0].output if candidates else None)
+        for example, candidates in zip(setting.asked, answers, strict=True)
+    ]
+    values = {**_completion_values(ranks), "bleu_yin": bleu}
+    return _measured(DEFAULT, setting, values, time.monotonic() - started)
 
 
 def _prototypes(setting: Setting, found: Found) -> dict[str, Sequence[float]]:

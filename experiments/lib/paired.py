@@ -17,7 +17,10 @@ from experiments.lib.results import ALL_SEEDS, DECIMALS, SIMILARITY, Measured, R
 DEFAULT, UNAIDED = "retrieve+edit", "seq2seq"
 """The default system, and the same network without prototypes."""
 
-OTHER_PAIRS = (("task", "lexical"), ("reranked", "lexical"))
+NETWORK = "retrieve+edit (network)"
+"""A network that reads a prototype, where the default has none."""
+
+OTHER_PAIRS = (("task", "lexical"), ("reranked", "lexical"), (NETWORK, UNAIDED))
 """Other systems that are compared with one another."""
 
 Groups = Mapping[tuple[str, str, str], Mapping[int | str, Measured]]

@@ -4,7 +4,8 @@ cards           Hearthstone with the paper's LSTMs, which copy from the prototyp
 cards-copying   the same LSTMs, which copy from the input too
 retrievers      functions with near-copies: the retrievers alone
 reranked        the same: the retriever that learns from edits
-systems         the same: Retrieve+Edit and Seq2Seq
+default         the same: Retrieve+Edit by default, without a network
+systems         the same: a network that reads a prototype, and Seq2Seq
 lstm            the same with the paper's LSTMs, which copy from the prototype alone
 
 An interrupted training resumes when the same command is given again.
@@ -32,6 +33,7 @@ CARDS = dict(zip(("cards", "cards-copying"), cards.COPYING, strict=True))
 FUNCTIONS: Mapping[str, Sequence[Callable[[NearCopyBench], Iterator[Measured]]]] = {
     "retrievers": (NearCopyBench.untrained_rows, NearCopyBench.learned_rows),
     "reranked": (NearCopyBench.reranked_rows,),
+    "default": (NearCopyBench.default_rows,),
     "systems": (NearCopyBench.system_rows,),
     "lstm": (NearCopyBench.lstm_rows,),
 }

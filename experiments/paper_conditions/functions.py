@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.autocomplete.bench import CompletionBench, Size
-from experiments.autocomplete.completions import COMPLETIONS, measure_retriever
+from experiments.autocomplete.completions import (
+    COMPLETIONS,
+    measure_default,
+    measure_retriever,
+)
 from experiments.autocomplete.run import lstm_settings
 from experiments.autocomplete.settings import PAPER, Build, Functions
+from experiments.lib.paired import NETWORK
 from experiments.lib.results import Measured
 from experiments.lib.settings import merged
 from experiments.paper_conditions.cards import COPYING
@@ -33,7 +38,7 @@ LSTM = "the paper's LSTM"
 ACROSS = {"prototypes": {"cross_project": 1.0, "prototype_dropout": 0.0}}
 """Prototypes of other packages in training, as in answering."""
 
-SIZE = Size(steps=800, batch=8, retriever_steps=400, asked=12, fitted=16, decoded=100)
+SIZE = Size(steps=2_400, batch=8, retriever_steps=400, asked=12, fitted=16, decoded=100)
 
 
 class NearCopyBench:
@@ -64,11 +69,15 @@ class NearCopyBench:
         found = self.bench.found(self.setting, name, build)
         return self.bench.about(measure_retriever(name, self.setting, found), about)
 
+    def default_rows(self) -> Iterator[Measured]:
+        """Measure the default: code is copied and edited without a network."""
+        yield self.bench.about(measure_default(self.setting, self.bench.options), {})
+
     def system_rows(self) -> Iterator[Measured]:
-        """Measure Retrieve+Edit, with BM25 and without an n-gram cache, and Seq2Seq."""
+        """Measure a network that reads BM25's prototype, without an n-gram cache, and Seq2Seq."""
         retriever = Bm25Retriever.build(self.train)
-        editor, about = self.bench.editor("retrieve+edit", retriever, ACROSS)
-        yield self.bench.measure("retrieve+edit", self.setting, editor, about)
+        editor, about = self.bench.editor(NETWORK, retriever, ACROSS)
+        yield self.bench.measure(NETWORK, self.setting, editor, about)
         editor, about = self.bench.editor("seq2seq", NoRetriever(self.train))
         yield self.bench.measure("seq2seq", self.setting, editor, about)
 

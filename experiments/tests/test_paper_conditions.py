@@ -60,20 +60,23 @@ def test_every_system_is_measured_on_the_same_functions(bench: NearCopyBench) ->
         *bench.untrained_rows(),
         *bench.learned_rows(),
         *bench.reranked_rows(),
+        *bench.default_rows(),
         *bench.system_rows(),
         *bench.lstm_rows(),
     ]
     systems = [(each.row.system, each.row.variant) for each in measured]
     alone = [(name, "") for name in ("lexical", "bm25", "task", "input", "reranked")]
     both = ("retrieve+edit", "seq2seq")
-    assert systems == [*alone, *((name, "") for name in both), *((name, LSTM) for name in both)]
+    plain = [(name, "") for name in ("retrieve+edit", "retrieve+edit (network)", "seq2seq")]
+    assert systems == [*alone, *plain, *((name, LSTM) for name in both)]
     assert {(each.row.setting, each.row.n) for each in measured} == {("near-copies", 4)}
-    copied, plain = (each.row.config for each in measured[-2:])
-    assert copied["network"]["copying"] == plain["network"]["copying"] == "prototype"
-    assert plain["encoding"]["prototypes"] == 0
+    copying, unaided = (each.row.config for each in measured[-2:])
+    assert copying["network"]["copying"] == unaided["network"]["copying"] == "prototype"
+    assert unaided["encoding"]["prototypes"] == 0
     differences = list(difference_rows(measured, functions.METRICS))
     pairs = {(row.system, row.baseline, row.variant) for row in differences}
     assert {("retrieve+edit", "seq2seq", ""), ("retrieve+edit", "seq2seq", LSTM)} <= pairs
+    assert ("retrieve+edit (network)", "seq2seq", "") in pairs
     shown = TABLES["paper conditions, ratios"].markdown(differences)
     assert "reranked − lexical" in shown
 
