@@ -8,6 +8,7 @@ from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from experiments.autocomplete.settings import Functions
 from experiments.lib.cards import read_splits
 from experiments.lib.installed import installed_functions
 from experiments.lib.results import Row
@@ -20,7 +21,7 @@ from experiments.retrieval.comparison import (
     paper_rows,
     plain_rows,
 )
-from experiments.retrieval.corpora import cards, functions
+from experiments.retrieval.corpora import cards, function_sets, functions
 from experiments.retrieval.edits import edit_rows
 from experiments.retrieval.encoders import encoder_rows
 from redraft.cli._console import print_note, working
@@ -35,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--pairs", type=Path, help="folder of pair sets; measures edits alone")
     options.add_argument(
         "--encoder", type=Path, help="sentence encoder to measure on the pair sets instead"
+    )
+    options.add_argument(
+        "--corpus", type=Path, help="folder of functions by paper_conditions: two more sets"
     )
     options.add_argument("--sets", default="", help="names of pair sets, by commas (all)")
     options.add_argument("--split", default="dev", help="split to answer: dev (default) or test")
@@ -68,13 +72,15 @@ def _rows(chosen: Namespace) -> Iterator[Row]:
 
 
 def _pair_sets(chosen: Namespace) -> list[PairSet]:
-    """Return the pair sets and, if their folder is given, the cards."""
+    """Return the pair sets and, if their folders are given, the cards and the functions."""
     wanted = [name.strip() for name in chosen.sets.split(",") if name.strip()]
     names = set_names(chosen.pairs, chosen.split, wanted)
     sets = list(read_sets(chosen.pairs, chosen.split, names))
     if chosen.data:
         train, asked = read_splits(chosen.data, "train", chosen.split)
         sets.append(PairSet("hearthstone", chosen.split, train, asked))
+    if chosen.corpus:
+        sets += function_sets(Functions.read(chosen.corpus))
     return sets
 
 

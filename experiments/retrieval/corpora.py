@@ -5,13 +5,38 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.autocomplete.settings import Functions, sample
 from experiments.lib.cards import read_splits
+from experiments.public_pairs.sets import PairSet
 from experiments.retrieval.comparison import Comparison, Setting, by_hold_out
 from redraft.data.split import split
 from redraft.types import Example
 
 QUESTIONS = 400
 """How many functions are asked for in each setting."""
+
+
+ASKED_OF_A_PACKAGE = 12
+"""How many functions of each held-out package of a corpus are asked for."""
+
+
+def function_sets(corpus: Functions) -> list[PairSet]:
+    """Return two sets of functions: asked of the training packages, and within held-out packages.
+
+    In the second the index holds the other functions of the held-out packages.
+    """
+    asked = sample(corpus.test, ASKED_OF_A_PACKAGE)
+    identities = {example.identity for example in asked}
+    others = [
+        example
+        for package in corpus.test.values()
+        for example in package
+        if example.identity not in identities
+    ]
+    return [
+        PairSet("functions of clients", "test", corpus.train, asked),
+        PairSet("functions in project", "test", others, asked),
+    ]
 
 
 def cards(folder: Path, *, asked: str) -> Comparison:

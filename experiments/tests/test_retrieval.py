@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.autocomplete.settings import Functions
 from experiments.public_pairs.comparison import MEAN_OF_ALL
 from experiments.public_pairs.sets import PairSet
 from experiments.retrieval.comparison import Setting, by_hold_out, learned_rows, plain_rows
-from experiments.retrieval.corpora import cards, functions
+from experiments.retrieval.corpora import cards, function_sets, functions
 from experiments.retrieval.edits import edit_rows
 from redraft.errors import PairsError
 from redraft.training.fit import FitOptions
@@ -62,6 +63,17 @@ def test_no_package_answers_for_itself_across_and_none_for_another_within() -> N
     within = comparison.settings[0][0]
     assert within.leave_out
     assert replace(within, leave_out=False) != within
+
+
+def test_no_asked_function_is_in_the_index_of_its_set() -> None:
+    made = {name: [made_up(name, at) for at in range(20)] for name in ("ham", "egg", "oil")}
+    held_out = {name: made[name] for name in ("egg", "oil")}
+    across, within = function_sets(Functions(made["ham"], {}, held_out))
+    assert across.asked == within.asked
+    assert len(across.asked) == 24
+    assert across.train == made["ham"]
+    assert len(within.train) == 16
+    assert not {each.identity for each in within.train} & {each.identity for each in within.asked}
 
 
 def test_a_folder_without_the_split_names_those_it_has(tmp_path: Path) -> None:
