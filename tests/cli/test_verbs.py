@@ -98,6 +98,7 @@ def test_evaluate_writes_rows_scores_and_a_report(
     assert (scores["right"], scores["retrieval"]["right"]) == (60, 60)
     assert scores["interval"]["exact"] == [100, 100]
     assert scores["n_unseen"] == 0
+    assert "warning: 60 of 60 pairs are stored in the model, which repeats them" in done.stderr
     assert json.loads((tmp_path / "evaluation" / "scores.json").read_text()) == scores
     assert len((tmp_path / "evaluation" / "rows.jsonl").read_text().splitlines()) == 60
     assert "<html" in (tmp_path / "evaluation" / "report.html").read_text()
@@ -106,6 +107,15 @@ def test_evaluate_writes_rows_scores_and_a_report(
     ).stdout
     assert shown.startswith("60 of 60 right (95 % interval 94–100 %); retrieval alone: 60 of 60\n")
     assert max(map(len, shown.splitlines()[2:])) < 80  # after the path of the pairs
+
+
+def test_pairs_that_the_model_does_not_hold_are_evaluated_without_a_warning(
+    tmp_path: Path, model: Path, redraft: Run
+) -> None:
+    (tmp_path / "new.jsonl").write_text('{"x": "sum the first 77 items of decks", "y": "b"}\n')
+    done = redraft("evaluate", model, tmp_path / "new.jsonl", "-o", tmp_path / "evaluation")
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
 
 
 def test_predictions_can_be_scored_as_they_are(
