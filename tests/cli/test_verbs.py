@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from redraft import Example, read_pairs
+from redraft.cli._console import shown_fact
 from tests.conftest import Run
 
 SOURCE = '''
@@ -41,7 +42,11 @@ def test_fit_describes_the_model_it_wrote(tmp_path: Path, redraft: Run, pairs_fi
     (facts,) = rows(done.stdout)
     assert (facts["retriever"], facts["editor"], facts["examples"]) == ("bm25", "verbatim", 60)
     assert rows(redraft("info", tmp_path / "model").stdout) == [facts]
-    assert "bm25" in redraft("info", tmp_path / "model", "--format", "table").stdout
+    shown = redraft("info", tmp_path / "model", "--format", "table").stdout
+    assert "bm25" in shown
+    size = facts["bytes"]
+    assert f"│ {size / 1e3:,.1f} kB" in shown
+    assert (shown_fact("bytes", 49_999), shown_fact("bytes", 12_345_678)) == ("50.0 kB", "12.3 MB")
 
 
 def test_fit_again_replaces_the_model(tmp_path: Path, model: Path, redraft: Run) -> None:
