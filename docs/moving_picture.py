@@ -25,8 +25,8 @@ SHOWN: FloatRect = {"x": 24, "y": 186, "width": 1072, "height": 562}
 """The part of the page that is recorded: the editor and the borrowed function."""
 
 COLOURS = 64
-KEY, READ, ACCEPTED, END = 70, 2000, 900, 3500
-"""Milliseconds that a frame is shown: a typed key, a suggestion, its acceptance, the last one."""
+KEY, READ, LAST, ACCEPTED = 70, 2000, 3500, 900
+"""Milliseconds that a frame is shown: a typed key, a suggestion, the last one, an acceptance."""
 
 BEFORE = '''"""`redraft export`: write the examples of a model to a file."""
 
@@ -36,7 +36,9 @@ from redraft.cli._console import emit, working
 from redraft.cli._options import ModelArgument, StoreOption
 
 
-def command(model: ModelArgument, out: Path, store: StoreOption = None) -> None:
+def command(
+    model: ModelArgument, out: Path, store: StoreOption = None
+) -> None:
     """Write the examples of a model to a file of pairs."""
     '''
 
@@ -81,11 +83,10 @@ def record(page: Page) -> Iterator[Frame]:
         expect(page.locator(".ghost")).to_have_text(suggested)
         expect(page.locator(".side [aria-pressed=true]")).to_contain_text(suggested)
         expect(page.locator(".borrowed mark")).to_be_in_viewport()
-        yield screenshot(page), READ
+        yield screenshot(page), LAST if part == list(TYPED)[-1] else READ
         code.press("Tab")
         expect(code).to_have_value(re.compile(re.escape(part + suggested) + "$"))
         yield screenshot(page), ACCEPTED
-    yield screenshot(page), END
 
 
 def screenshot(page: Page) -> Image.Image:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from redraft import Example, read_pairs
+from redraft.cli._console import shown_fact
 from tests.conftest import Run
 
 SOURCE = '''
@@ -41,7 +42,11 @@ def test_fit_describes_the_model_it_wrote(tmp_path: Path, redraft: Run, pairs_fi
     (facts,) = rows(done.stdout)
     assert (facts["retriever"], facts["editor"], facts["examples"]) == ("bm25", "verbatim", 60)
     assert rows(redraft("info", tmp_path / "model").stdout) == [facts]
-    assert "bm25" in redraft("info", tmp_path / "model", "--format", "table").stdout
+    shown = redraft("info", tmp_path / "model", "--format", "table").stdout
+    assert "bm25" in shown
+    size = facts["bytes"]
+    assert f"│ {size / 1e3:,.1f} kB" in shown
+    assert (shown_fact("bytes", 49_999), shown_fact("bytes", 12_345_678)) == ("50.0 kB", "12.3 MB")
 
 
 def test_fit_again_replaces_the_model(tmp_path: Path, model: Path, redraft: Run) -> None:
@@ -98,6 +103,7 @@ def test_evaluate_writes_rows_scores_and_a_report(
     assert (scores["right"], scores["retrieval"]["right"]) == (60, 60)
     assert scores["interval"]["exact"] == [100, 100]
     assert scores["n_unseen"] == 0
+    assert "warning: 60 of 60 pairs are stored in the model, which repeats them" in done.stderr
     assert json.loads((tmp_path / "evaluation" / "scores.json").read_text()) == scores
     assert len((tmp_path / "evaluation" / "rows.jsonl").read_text().splitlines()) == 60
     assert "<html" in (tmp_path / "evaluation" / "report.html").read_text()
@@ -106,6 +112,15 @@ def test_evaluate_writes_rows_scores_and_a_report(
     ).stdout
     assert shown.startswith("60 of 60 right (95 % interval 94–100 %); retrieval alone: 60 of 60\n")
     assert max(map(len, shown.splitlines()[2:])) < 80  # after the path of the pairs
+
+
+def test_pairs_that_the_model_does_not_hold_are_evaluated_without_a_warning(
+    tmp_path: Path, model: Path, redraft: Run
+) -> None:
+    (tmp_path / "new.jsonl").write_text('{"x": "sum the first 77 items of decks", "y": "b"}\n')
+    done = redraft("evaluate", model, tmp_path / "new.jsonl", "-o", tmp_path / "evaluation")
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
 
 
 def test_predictions_can_be_scored_as_they_are(

@@ -1,13 +1,16 @@
 """`redraft demo` as a newcomer runs it."""
 
 import re
+import shlex
 from pathlib import Path
 
 from redraft import RetrieveAndEdit
 from tests.conftest import Run
 
 
-def test_the_demo_ends_with_a_table_a_report_and_a_model(tmp_path: Path, redraft: Run) -> None:
+def test_the_demo_ends_with_a_table_a_report_a_model_and_commands_to_paste(
+    tmp_path: Path, redraft: Run
+) -> None:
     done = redraft("demo", "-o", tmp_path / "demo", "--budget", "1s", "--questions", "20")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("prototype → answer") == 3
@@ -30,3 +33,13 @@ def test_the_demo_ends_with_a_table_a_report_and_a_model(tmp_path: Path, redraft
     assert (tmp_path / "demo" / "report.html").stat().st_size > 1_000_000
     model = RetrieveAndEdit.load(tmp_path / "demo" / "model")
     assert len(model.retriever.examples) == 300
+    offered = [
+        shlex.split(line)[1:]
+        for line in re.findall(r"^(?:Try)? +(\S*redraft .+)$", done.stdout, flags=re.M)
+    ]
+    assert [arguments[0] for arguments in offered] == ["predict", "serve", "fit"]
+    pasted = redraft(*offered[0])
+    assert pasted.returncode == 0, pasted.stderr
+    assert "777" in pasted.stdout
+    fitted = redraft(*[tmp_path / "mine" if part == "mine" else part for part in offered[2]])
+    assert fitted.returncode == 0, fitted.stderr

@@ -1,5 +1,6 @@
 """HTML for notebooks: coloured, escaped, without scripts."""
 
+from redraft.metrics.comparison import Answered, SystemComparison, SystemResult
 from redraft.metrics.evaluation import Evaluation
 from redraft.predictor import Prediction
 from redraft.types import Candidate, Example, Prototype, TracedToken
@@ -59,4 +60,18 @@ def test_an_evaluation_begins_with_the_count_of_right_answers() -> None:
     assert html.startswith("<div><b>1 of 2 right; retrieval alone: 0</b></div><table>")
     assert "similarity, sentence BLEU" in html
     assert "<summary>wrong answers</summary>" in html
+    assert "<script" not in html
+
+
+def test_a_comparison_begins_with_its_recommendation() -> None:
+    examples = [Example({"text": str(n)}, "right") for n in range(4)]
+    answers = {HOSTILE: "wrong", "nearest": "right"}
+    systems = [
+        SystemResult(name, examples, [Answered(output, 0.01)] * 4)
+        for name, output in answers.items()
+    ]
+    html = SystemComparison(systems)._repr_html_()
+    assert html.startswith("<div><b>Use nearest: right on 100 % of 4 held-out questions")
+    assert "100.0 (100.0 to 100.0)" in html
+    assert html.count("<tr>") == 3
     assert "<script" not in html

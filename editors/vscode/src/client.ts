@@ -18,7 +18,6 @@ export const LANGUAGES: readonly string[] = [
 /** Return a client that starts the program of the settings and asks it for inline completions. */
 export function createClient(borrowed: BorrowedCode): LanguageClient {
   const settings = vscode.workspace.getConfiguration('redraft');
-  const disabled = new Set(settings.get<string[]>('disabledLanguages'));
   return new LanguageClient(
     'redraft',
     'Redraft',
@@ -27,11 +26,14 @@ export function createClient(borrowed: BorrowedCode): LanguageClient {
       args: settings.get<string[]>('arguments', ['lsp']),
     },
     {
-      documentSelector: LANGUAGES.filter((language) => !disabled.has(language)).map((language) => ({ language })),
+      documentSelector: LANGUAGES.map((language) => ({ language })),
       initializationOptions: {
         index: settings.get<boolean>('index'),
         without: settings.get<string[]>('without'),
         k: settings.get<number>('suggestions'),
+        off: settings.get<string[]>('off'),
+        leastProbability: settings.get<number>('leastProbability'),
+        leastKeystrokes: settings.get<number>('leastKeystrokes'),
         acceptCommand: 'redraft.accepted',
       },
       middleware: {

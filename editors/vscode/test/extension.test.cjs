@@ -22,6 +22,7 @@ const COMMAND = process.env.REDRAFT ?? path.resolve(__dirname, '../../../.venv/b
 const DEADLINE = 60_000;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'redraft-'));
+const settings = { command: COMMAND, suggestions: 2, off: ['test_*.py'] };
 const subscriptions = [];
 let host;
 let extension;
@@ -36,15 +37,22 @@ async function until(condition) {
 
 async function suggestions(document, line, character) {
   const token = new host.CancellationTokenSource().token;
-  const [{ provider }] = host.providers.inline;
+  const { provider } = host.providers.inline.at(-1);
   const found = await provider.provideInlineCompletionItems(
     document, new host.Position(line, character), { triggerKind: 1 }, token);
   return Array.isArray(found) ? found : (found?.items ?? []);
 }
 
+async function restart(changed) {
+  Object.assign(settings, changed);
+  host.statusBar.text = '';
+  await host.commands.get('redraft.restart')();
+  await until(() => host.statusBar.text === 'Redraft 2');
+}
+
 before(async () => {
   fs.writeFileSync(path.join(folder, 'prices.py'), PRICES);
-  host = createHost({ settings: { command: COMMAND, suggestions: 2 }, folder });
+  host = createHost({ settings, folder });
   extension = require('../dist/extension.js');
   await extension.activate({ subscriptions });
 });
@@ -83,6 +91,19 @@ test('ghost text is suggested, and its source is shown on hover and by the comma
   assert.match(contents.value, /^Redraft: from price_with_tax, prices\.py:1/);
   assert.match(contents.value, /```python\ndef price_with_tax\(item, rate\):\n {4}net = item\.price/);
   assert.equal(hover.provideHover(inserted, new host.Position(0, 3)), undefined);
+});
+
+test('files are quiet that the settings switch off, and so are suggestions that save too little', async () => {
+  const text = 'def price_after_tax(item, rate):\n    net = item.';
+  const off = host.open(path.join(folder, 'test_totals.py'), 'python', text);
+  const on = host.open(path.join(folder, 'sums.py'), 'python', text);
+  assert.deepEqual(await suggestions(off, 1, 15), []);
+  assert.ok((await suggestions(on, 1, 15)).length > 0);
+  await restart({ leastKeystrokes: 1000 });
+  const again = host.open(path.join(folder, 'sums.py'), 'python', text);
+  assert.deepEqual(await suggestions(again, 1, 15), []);
+  await restart({ leastKeystrokes: 0 });
+  await until(async () => (await suggestions(again, 1, 15)).length > 0);
 });
 
 test('a function whose file is gone is shown as a text of its own', async () => {

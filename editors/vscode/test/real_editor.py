@@ -41,9 +41,11 @@ SECONDS = 60_000
 
 def main(url: str, image: Path) -> None:
     """Complete a line, look at its source, and write a screenshot."""
-    with TemporaryDirectory() as folder, sync_playwright() as playwright:
-        (Path(folder) / "orders.py").write_text(ORDERS)
-        (Path(folder) / "invoices.py").write_text(INVOICES)
+    with TemporaryDirectory() as parent, sync_playwright() as playwright:
+        folder = Path(parent) / "shop"  # the editor shows its name
+        folder.mkdir()
+        (folder / "orders.py").write_text(ORDERS)
+        (folder / "invoices.py").write_text(INVOICES)
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )

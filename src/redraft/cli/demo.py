@@ -99,7 +99,8 @@ def command(
         "\n" + "\n".join([*files, f"Model   {out}/model", f"Pairs   {out}/pairs.jsonl"]) + "\n"
         f"Try     {command} predict {out}/model 'status of order 777' --explain --format table\n"
         f"        {command} serve {out}/model\n"
-        f"        {command} fit YOUR_PAIRS.jsonl -o mine --no-train",
+        f"        {command} fit {out}/pairs.jsonl -o mine --no-train\n"
+        "The last one also takes your own pairs, as JSON Lines or as an exported table.",
         soft_wrap=True,
     )
 

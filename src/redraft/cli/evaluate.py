@@ -21,7 +21,7 @@ from redraft.cli._options import FormatOption, ModelArgument, PairsArgument, Sto
 from redraft.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from redraft.metrics.evaluation import Evaluation
     from redraft.metrics.exact_match import Language
@@ -72,8 +72,9 @@ def command(
         loaded = _lm.connected(RetrieveAndEdit.load(model, store=store), asked)
         facts = describe_model(model, store=store)
     columns, fields = options.columns(x_columns, y_column), fields_of(loaded.retriever.examples)
-    examples = options.read_examples(pairs, columns, skip_bad=skip_bad, fields=fields)
-    evaluation = evaluate(loaded, list(examples), language=equal.language)
+    examples = list(options.read_examples(pairs, columns, skip_bad=skip_bad, fields=fields))
+    _warn_of_stored(examples, loaded.retriever.examples)
+    evaluation = evaluate(loaded, examples, language=equal.language)
     with working("writing the report"):
         claim(out, "evaluation")
         title = f"{model.name} on {pairs.name}"
@@ -84,6 +85,18 @@ def command(
         system = f"{loaded.retriever.name} + {loaded.editor.name}"
         print_scores(system, evaluation.scores, title=str(pairs), retrieval=evaluation.retrieval)
     print_note(f"{files}: {out}/")
+
+
+def _warn_of_stored(examples: "Sequence[Example]", stored: "Iterable[Example]") -> None:
+    """Print a warning if the model holds some of the examples, whose answers it need not edit."""
+    identities = {example.identity for example in examples}
+    held = identities.intersection(example.identity for example in stored)
+    count = sum(example.identity in held for example in examples)
+    if count:
+        print_note(
+            f"warning: {count:,} of {len(examples):,} pairs are stored in the model, which repeats "
+            "them; for new inputs, evaluate on pairs that it does not hold (`redraft split`)"
+        )
 
 
 def evaluate(

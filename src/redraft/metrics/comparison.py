@@ -11,6 +11,7 @@ from redraft.errors import PairsError
 from redraft.metrics.bleu import bleu_yin
 from redraft.metrics.bootstrap import Interval, mean_interval
 from redraft.metrics.exact_match import is_same_output
+from redraft.text.html import emphasized_html, table_html
 from redraft.types import Example
 
 
@@ -156,6 +157,24 @@ class SystemComparison:
             }
             for i, example in enumerate(self.systems[0].examples)
         ]
+
+    def _repr_html_(self) -> str:
+        """Return the recommendation and the figures of every system for a notebook."""
+        header = ("system", "right, %", "similar, %", "behind the best, points", "s", "requests")
+        rows = [
+            (
+                row["system"],
+                f"{row['exact']:.1f}",
+                f"{row['similarity']:.1f}",
+                "–"
+                if system is self.best
+                else "{:.1f} ({:.1f} to {:.1f})".format(row["behind"], *row["behind_interval"]),
+                f"{row['seconds']:.3f}",
+                f"{row['requests']:.1f}",
+            )
+            for system, row in ((system, self._row(system)) for system in self.systems)
+        ]
+        return emphasized_html(self.recommendation) + table_html(header, rows)
 
     def _row(self, system: SystemResult) -> dict[str, Any]:
         points, interval = self.behind(system)

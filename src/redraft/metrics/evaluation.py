@@ -9,7 +9,7 @@ import numpy as np
 from redraft.metrics.bleu import bleu_yin
 from redraft.metrics.exact_match import Language, is_exact
 from redraft.metrics.scores import LABELS, Scores, score
-from redraft.text.html import prediction_html, table_html
+from redraft.text.html import emphasized_html, prediction_html, table_html
 from redraft.types import Candidate, Example
 
 SHOWN_WRONG = 5
@@ -101,7 +101,7 @@ class Evaluation:
         )
         more = f"<details><summary>wrong answers</summary>{cards}</details>" if cards else ""
         table = table_html(("in per cent", "score", "95 % interval"), metrics)
-        return f"<div><b>{heading}</b></div>{table}{more}"
+        return f"{emphasized_html(heading)}{table}{more}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one JSON object per example: the pair, the answer with its prototype, scores."""

@@ -1,4 +1,4 @@
-"""HTML forms of answers, diffs and evaluations for notebooks: escaped text with inline styles.
+"""HTML for notebooks: answers, diffs, evaluations, comparisons as escaped text with inline styles.
 
 Colours are translucent, so that they can be read on light and dark pages. Knows no scripts and no
 page; the report and the web page have their own markup.
@@ -81,13 +81,18 @@ def candidate_html(candidate: Candidate) -> str:
 
 def prediction_html(x: Input, ranked: Sequence[Candidate], *, abstains: bool) -> str:
     """Return an input and its answers; the second and later ones in a closed list."""
-    heading = f"<div><b>{escape(_one_line(x))}</b></div>"
+    heading = emphasized_html(_one_line(x))
     if not ranked:
         return f"{heading}{_small('no answer: nothing was retrieved')}"
     notice = _small("<b>the model abstains; its best guess:</b>") if abstains else ""
     others = "".join(map(candidate_html, ranked[1:]))
     more = f"<details><summary>{len(ranked) - 1} more</summary>{others}</details>" if others else ""
     return f"{heading}{notice}{candidate_html(ranked[0])}{more}"
+
+
+def emphasized_html(text: str) -> str:
+    """Return a line of text in bold."""
+    return f"<div><b>{escape(text)}</b></div>"
 
 
 def table_html(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
