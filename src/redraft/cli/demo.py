@@ -143,32 +143,43 @@ def _compare(
     table.add_column("BLEU", justify="right")
     for name, system in _systems(model, seconds):
         evaluation = evaluate(system, held_out)
+        if system is model:
+            shown = evaluation
         right = sum(
             answer is not None and is_same_output(answer.output, example.y)
             for answer, example in zip(evaluation.answers, held_out, strict=True)
         )
         bleu = evaluation.scores.metrics["bleu_yin"]
         table.add_row(name, f"{right} of {len(held_out)}", f"{bleu:.1f}")
-    return evaluation, table
+    return shown, table
 
 
 def _systems(model: "RetrieveAndEdit", seconds: float) -> "Iterator[tuple[str, RetrieveAndEdit]]":
-    """Yield the systems to compare, the model itself last; a Seq2Seq only if torch is there."""
+    """Yield the systems to compare, the model among them; networks only if torch is there."""
     from redraft.editing.base import VerbatimEditor
+    from redraft.editing.choosing import ChoosingEditor
     from redraft.editing.substitution import SubstitutionEditor
     from redraft.model import RetrieveAndEdit
     from redraft.training.fit import FitOptions
 
     examples = model.retriever.examples
+    trains = seconds and find_spec("torch") is not None
     yield "nearest stored answer", RetrieveAndEdit(model.retriever, VerbatimEditor())
-    if seconds and find_spec("torch") is not None:
+    substitution = SubstitutionEditor.fit(examples, model.retriever)
+    yield "nearest, values substituted", RetrieveAndEdit(model.retriever, substitution)
+    if trains:
         with watched("training a Seq2Seq") as on_step:
             fit = FitOptions(seed=SEED, budget=seconds, on_step=on_step, dev=())
             trained = RetrieveAndEdit.fit(examples, retriever="none", editor="neural", options=fit)
         yield f"Seq2Seq, trained for {seconds:.0f} s", trained
-    substitution = SubstitutionEditor.fit(examples, model.retriever)
-    yield "nearest, values substituted", RetrieveAndEdit(model.retriever, substitution)
     yield "Redraft: retrieve, edit, choose", model
+    if trains:
+        with watched("training Redraft") as on_step:
+            fit = FitOptions(seed=SEED, budget=seconds, on_step=on_step, train=True)
+            trained = RetrieveAndEdit.fit(examples, options=fit)
+        is_used = isinstance(trained.editor, ChoosingEditor) and trained.editor.neural is not None
+        network = "" if is_used else "; it needs no network"
+        yield f"Redraft, trained for {seconds:.0f} s{network}", trained
 
 
 def _complete_code() -> None:
