@@ -134,6 +134,23 @@ def test_typing_something_else_closes_the_connection(connect: Connect) -> None:
     assert len(server.bodies) == 2
 
 
+def test_a_generation_that_was_waited_for_leaves_a_newer_one_alone(connect: Connect) -> None:
+    with endpoint(lambda _: GENERATED, always="trickle") as server:
+        user = connect(server)
+        user.complete()
+        old = user.generation
+        assert old is not None
+        wait_for(lambda: bool(old.pieces))
+        user.complete("side = 2")
+        newer = user.generation
+        assert newer is not None
+        suggested = user.completer.complete(
+            user.engine, BUFFER, len(BUFFER), file="/home/me/shapes.py", generation=old
+        )
+        assert suggested.generation is None
+        assert not newer.is_done
+
+
 def test_a_released_generation_stops_unless_it_is_asked_for_again(connect: Connect) -> None:
     with endpoint(lambda _: GENERATED, always="trickle") as server:
         user = connect(server)

@@ -1,5 +1,6 @@
 """Completion from the code of a project, without a network."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,13 @@ def test_a_function_that_is_not_indexed_is_completed_from_itself() -> None:
     text = "def f(a):\n    total = measure(a, 1)\n    total = mea"
     engine = CompletionEngine(empty_model())
     assert all(one.text for one in engine.complete(text, len(text)))
+
+
+def test_a_long_line_after_the_cursor_takes_no_time() -> None:
+    line = "    first.append(second)\n    second = first\n"
+    text = f"def f(first, second):\n{line * 6}    first.append"
+    engine = CompletionEngine(empty_model())
+    start = time.process_time()
+    [one] = engine.complete(text + "y" * 1_000_000, len(text))  # such as data in one line
+    assert one.text == "(second)"
+    assert time.process_time() - start < 10

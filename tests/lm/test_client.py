@@ -67,6 +67,17 @@ def test_a_server_without_streams_and_probabilities_is_read_as_well(client: Conn
         assert ask(client(server)) == LmAnswer("fine", None, is_complete=True)
 
 
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [(float("nan"), None), (float("-inf"), None), (float("inf"), None), (1000.0, 0.0)],
+)
+def test_impossible_probabilities_are_not_believed(
+    sent: float, read: float | None, client: Connect
+) -> None:
+    with endpoint(log_prob=sent) as server:
+        assert ask(client(server)) == LmAnswer("fine", read, is_complete=True)
+
+
 def test_text_after_a_stop_sequence_is_cut_off(client: Connect) -> None:
     with endpoint(lambda _: "SELECT\nInput: more") as server:
         assert ask(client(server)).text == "SELECT"

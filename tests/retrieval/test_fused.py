@@ -41,6 +41,11 @@ def test_vectors_are_of_length_one_and_do_not_depend_on_the_batch(encoder: Sente
     assert encoder.encode([]).shape == (0, 8)
 
 
+def test_half_a_character_is_read_as_a_question_mark(encoder: SentenceEncoder) -> None:
+    broken, readable = encoder.encode([{"text": "greet \ud800"}, {"text": "greet ?"}])
+    assert np.allclose(broken, readable, atol=1e-5)
+
+
 def test_a_long_text_is_cut_to_the_positions_of_the_network(tmp_path: Path) -> None:
     encoder = read_encoder(write_bert(tmp_path))
     assert encoder.config.longest == CONFIG.positions

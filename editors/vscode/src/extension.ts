@@ -10,12 +10,19 @@ import { IndexStatus } from './status';
 const INDEX_CHANGED = '$/redraft/index';
 
 let client: LanguageClient | undefined;
+let restarts = Promise.resolve();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const status = new IndexStatus();
   const borrowed = new BorrowedCode(() => client);
 
-  async function restart(): Promise<void> {
+  /** Restart after the restarts that are under way: a client that is starting cannot be stopped. */
+  function restart(): Promise<void> {
+    restarts = restarts.then(start);
+    return restarts;
+  }
+
+  async function start(): Promise<void> {
     await stop();
     status.starting();
     client = createClient(borrowed);
@@ -45,6 +52,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 }
 
 export async function deactivate(): Promise<void> {
+  await restarts;
   await stop();
 }
 
@@ -52,6 +60,6 @@ async function stop(): Promise<void> {
   const running = client;
   client = undefined;
   if (running?.needsStop()) {
-    await running.stop();
+    await running.stop().catch(() => {}); // one that hangs or has crashed is given up
   }
 }

@@ -67,6 +67,13 @@ test('the status bar shows the size of the index', async () => {
   assert.match(host.statusBar.tooltip, /2 functions of the workspace/);
 });
 
+test('two changes of the settings at once leave one server that runs', async () => {
+  const restart = host.commands.get('redraft.restart');
+  await Promise.all([restart(), restart()]);
+  await until(() => host.statusBar.text === 'Redraft 2');
+  assert.equal(host.providers.inline.length, 1);
+});
+
 test('ghost text is suggested, and its source is shown on hover and by the command', async () => {
   const text = 'def price_after_tax(item, rate):\n    net = item.';
   const document = host.open(path.join(folder, 'totals.py'), 'python', text);

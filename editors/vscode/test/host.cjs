@@ -146,8 +146,9 @@ function createHost({ settings, folder }) {
       match: (selector, document) =>
         [selector].flat().some((one) => (one.language ?? one) === document.languageId) ? 10 : 0,
       registerInlineCompletionItemProvider: (selector, provider) => {
-        providers.inline.push({ selector, provider });
-        return new Disposable();
+        const one = { selector, provider };
+        providers.inline.push(one);
+        return new Disposable(() => providers.inline.splice(providers.inline.indexOf(one), 1));
       },
       registerHoverProvider: (selector, provider) => {
         providers.hover.push(provider);

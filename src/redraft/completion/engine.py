@@ -222,7 +222,8 @@ def _before(added: str, after: str) -> str:
     rest = rest.strip()
     if rest:
         line = added.split("\n")[0]
-        shared = next((n for n in range(len(rest), 0, -1) if line.endswith(rest[:n])), 0)
+        longest = min(len(rest), len(line))
+        shared = next((n for n in range(longest, 0, -1) if line.endswith(rest[:n])), 0)
         return line[: len(line) - shared]
     following = below.lstrip("\n").split("\n")[0].strip()
     return "" if following and added.strip().split("\n")[0].strip() == following else added

@@ -136,9 +136,10 @@ class InstantCompleter:
         k: int = 5,
         *,
         file: str | None = None,
+        generation: LmGeneration | None = None,
     ) -> Suggested:
-        """Return the suggestions of the engine."""
-        return Suggested(engine.complete(text, offset, k, file=file))
+        """Return the suggestions of the engine, which need no generation."""
+        return Suggested(engine.complete(text, offset, k, file=file), generation)
 
     def release(self, generation: LmGeneration) -> None:
         """Do nothing: there are no generations."""
@@ -170,18 +171,21 @@ class LmCompleter(InstantCompleter):
         k: int = 5,
         *,
         file: str | None = None,
+        generation: LmGeneration | None = None,
     ) -> Suggested:
         """Return the suggestions that are ready, and the generation that is under way for more.
 
-        The language model completes Python only.
+        With a `generation`, which was waited for, no other one begins or is stopped. The language
+        model completes Python only.
         """
         if language_of(file) is not PYTHON:
             return super().complete(engine, text, offset, k, file=file)
         cursor = CursorText.of(text, offset, engine.name_of(file))
         x = cursor.context.x
-        generation = self._generation(
-            cursor, lambda: engine.similar(x, file, PYTHON, text=text, offset=offset)
-        )
+        if generation is None:
+            generation = self._generation(
+                cursor, lambda: engine.similar(x, file, PYTHON, text=text, offset=offset)
+            )
         if generation is None:
             return super().complete(engine, text, offset, k, file=file)
         generated = generation.ends(cursor)

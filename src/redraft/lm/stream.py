@@ -1,5 +1,6 @@
 """The events of a streamed completion: its text, log-probabilities and end."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,7 @@ class LmStream:
         text = choice.get("text") or message.get("content") or ""
         log_probs = _log_probs(choice.get("logprobs"))
         if text or log_probs:
-            self._pieces.append(LmPiece(text, float(sum(log_probs)) if log_probs else None))
+            self._pieces.append(LmPiece(text, _total(log_probs)))
         self._text += text
         ends = [end for stop in self._stop if (end := self._text.lstrip().find(stop)) >= 0]
         if ends:
@@ -76,6 +77,12 @@ class LmStream:
             self._tokens,
             tuple(self._pieces),
         )
+
+
+def _total(log_probs: Sequence[float]) -> float | None:
+    """Return the sum of log-probabilities, at most 0; None without any, or if it is not finite."""
+    total = float(sum(log_probs))
+    return min(total, 0.0) if log_probs and math.isfinite(total) else None
 
 
 def _log_probs(logprobs: Any) -> list[float]:

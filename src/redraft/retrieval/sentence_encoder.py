@@ -78,7 +78,8 @@ class SentenceEncoder:
 
     def encode(self, inputs: Sequence[Input]) -> Vectors:
         """Return the unit vector of each input: (B, D)."""
-        texts = ["\n".join(x.values()) for x in inputs]
+        # lone surrogates, which UTF-8 cannot encode, become question marks
+        texts = ["\n".join(x.values()).encode(errors="replace").decode() for x in inputs]
         token_ids = [encoded.ids for encoded in self.tokenizer.encode_batch(texts)]
         # inputs of similar length share a batch, which saves padding
         by_length = sorted(range(len(token_ids)), key=lambda row: len(token_ids[row]))

@@ -26,11 +26,12 @@ MAX_WORK = 2_000_000
 MAX_BUFFER_LENGTH = 1_000_000
 MAX_CONTEXT_FILES = 256
 MAX_NAME_LENGTH = 200
+MAX_PATH_LENGTH = 4_096
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH)]
 Buffer = Annotated[str, StringConstraints(max_length=MAX_BUFFER_LENGTH)]
-Path = Annotated[str, StringConstraints(max_length=4096)]
+Path = Annotated[str, StringConstraints(max_length=MAX_PATH_LENGTH)]
 
 
 def _limit_keys(value: object) -> object:

@@ -143,18 +143,25 @@ class ServedModel:
         """Return the completions that are ready, best first."""
         return self.suggest(request)[0]
 
-    def suggest(self, request: schema.CompleteRequest) -> Suggestions:
-        """Return the completions, and the generation of a language model that may add to them."""
+    def suggest(
+        self, request: schema.CompleteRequest, generation: LmGeneration | None = None
+    ) -> Suggestions:
+        """Return the completions, and the generation of a language model that may add to them.
+
+        After waiting for a `generation` it is given again: a newer request may have another.
+        """
         completions: Sequence[Completion]
-        generation = None
         with self._running:
             state = self._state
             if request.text is None or request.offset is None:
                 x = state.ordered(request.x or "", "x")
                 completions = state.engine.session(x).complete(request.prefix, request.k)
+                generation = None
             elif state.completes_python:
                 cursor = (request.text, request.offset, request.k)
-                suggested = self.completer.complete(state.engine, *cursor, file=request.file)
+                suggested = self.completer.complete(
+                    state.engine, *cursor, file=request.file, generation=generation
+                )
                 completions, generation = suggested.completions, suggested.generation
                 excerpts = [Excerpt(extra.text, extra.filename) for extra in request.extra]
                 if excerpts:

@@ -1,5 +1,6 @@
 """TypeScript, JavaScript, Java and Go: mined functions, contexts of cursors, suggestions."""
 
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -29,6 +30,31 @@ from redraft.data.rows import BadRow
 from redraft.errors import MissingExtraError
 from redraft.mining.python_functions import MAX_FILE_BYTES
 from redraft.types import Example
+
+IN_TWO_THREADS = """
+import sys, threading
+from redraft.completion.languages.javascript import JAVASCRIPT
+
+sys.setswitchinterval(1e-5)
+
+def names(text):
+    return [example.x["name"] for example in JAVASCRIPT.mine(text, name="a", package="b")]
+
+def read(word):
+    expected = [f"{word}{i}" for i in range(200)]
+    text = "".join(f"function {name}(a) {{\\n  return a.b\\n}}\\n" for name in expected)
+    for _ in range(20):
+        assert names(text) == expected
+    done.append(word)
+
+done = []
+threads = [threading.Thread(target=read, args=(word,)) for word in ("first", "second")]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(done) == 2
+"""
 
 TREES = (TYPESCRIPT, TYPESCRIPT_REACT, JAVASCRIPT, JAVA, GO)
 
@@ -111,6 +137,11 @@ def test_at_every_cursor_of_a_body_the_prefix_begins_what_is_mined(language: Tre
             assert context.place == "body"
             assert example.y.startswith(context.prefix.rstrip(" \t"))
             assert len(context.prefix.strip()) >= len(text[start:offset].split("\n")[0].strip())
+
+
+def test_threads_read_texts_of_one_language_at_the_same_time() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_TWO_THREADS], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("language", TREES, ids=lambda one: one.name)

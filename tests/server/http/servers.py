@@ -16,6 +16,7 @@ import httpx
 from starlette.testclient import TestClient
 
 from redraft import Example, RetrieveAndEdit
+from redraft.completion.lm_completion import LmGeneration
 from redraft.server import schema
 from redraft.server.http.app import AppConfig, create_app
 from redraft.server.http.model_pool import Loader
@@ -52,9 +53,11 @@ class Gated(ServedModel):
         assert self.gate.wait(SECONDS)
         return super().predict(request)
 
-    def suggest(self, request: schema.CompleteRequest) -> Suggestions:
+    def suggest(
+        self, request: schema.CompleteRequest, generation: LmGeneration | None = None
+    ) -> Suggestions:
         self.begun.append("complete")
-        return super().suggest(request)
+        return super().suggest(request, generation)
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from redraft.server import schema
 from redraft.server.http.fill_in_the_middle import FORMATS, Gap, Limits, read_prompt
 
 BEFORE, AFTER = "def f(a):\n    return ", "\n\nprint(f(1))\n"
@@ -83,6 +84,26 @@ def test_buffers_that_mention_markers_are_buffers(text: str) -> None:
 def test_a_field_of_its_own_is_the_suffix_whatever_the_prompt_mentions() -> None:
     prompt = "<fim_prefix>a<fim_suffix>b<fim_middle>"
     assert read_prompt(prompt, AFTER) == Gap(prompt, AFTER)
+
+
+def test_of_too_many_files_the_last_ones_are_kept() -> None:
+    files = [f"<file_sep>a{i}.py\nA = {i}\n" for i in range(schema.MAX_CONTEXT_FILES + 1)]
+    prompt = "".join(files) + f"<file_sep><fim_prefix>{BEFORE}<fim_suffix><fim_middle>"
+    request = read_prompt(prompt, None).to_request(1)
+    assert [file.filename for file in request.extra[:1]] == ["a1.py"]
+    assert len(request.extra) == schema.MAX_CONTEXT_FILES
+
+
+def test_a_line_that_is_too_long_for_a_name_is_code() -> None:
+    name = "a" * schema.MAX_PATH_LENGTH + ".py"
+    end = f"<fim_prefix>{BEFORE}<fim_suffix><fim_middle>"
+    for head in (f"<file_sep>{name}\nA = 1\n<file_sep>", f"<file_sep>{name}\n"):
+        gap = read_prompt(head + end, None)
+        assert (gap.prefix, gap.file) == (BEFORE, None)
+        assert [(file.filename, file.text[:10]) for file in gap.extra] == [(None, name[:10])]
+        assert gap.to_request(1).file is None
+    files = read_prompt(f"+++++ {name}\n{BEFORE}", AFTER).to_request(1)
+    assert (files.text, files.file) == (BEFORE + AFTER, None)
 
 
 def test_the_first_limit_ends_a_text() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from redraft.server import schema
 from redraft.server.http.app import AppConfig
 from redraft.server.http.llama_cpp import InfillFile, InfillRequest
 from redraft.server.http.middleware import SecurityConfig
@@ -93,6 +94,9 @@ def test_the_ending_of_the_file_is_that_of_most_excerpts() -> None:
     extra = [InfillFile(text="", filename=name) for name in names]
     request = InfillRequest(input_prefix="", input_suffix="", input_extra=extra)
     assert request.gap.file == "untitled.ts"
+    long = InfillFile(text="", filename="a." + "b" * (schema.MAX_PATH_LENGTH - 2))
+    request = InfillRequest(input_prefix="", input_suffix="", input_extra=[long])
+    assert request.gap.to_request(1).file is None
     assert InfillRequest(input_prefix="", input_suffix="").gap.file is None
 
 

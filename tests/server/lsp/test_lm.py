@@ -72,6 +72,21 @@ async def test_a_list_is_asked_for_again_and_then_has_it(editor: Editor) -> None
     assert (items[0].detail or "").endswith("%, language model")
 
 
+async def test_an_outdated_request_does_not_stop_the_generation_of_a_newer_one(
+    editor: Editor, server: Endpoint
+) -> None:
+    text = NEW.replace("mystery", "enigma") + "word = str(word)\n    "
+    uri, asked = editor.open(text), len(server.bodies)
+    server.always = "trickle"
+    outdated = asyncio.ensure_future(inline(editor, uri, text))
+    await editor.until(lambda: len(server.bodies) > asked)
+    server.always = ""
+    typed = text + "other = 1\n    "
+    editor.change(uri, typed)
+    assert await inline(editor, uri, typed) == ["return word.upper()"]
+    assert await outdated == []
+
+
 async def test_a_cancelled_request_stops_the_generation(editor: Editor, server: Endpoint) -> None:
     text = NEW.replace("mystery", "slow") + "word = str(word)\n    "
     server.always = "trickle"

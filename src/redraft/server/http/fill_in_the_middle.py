@@ -33,7 +33,10 @@ class Gap:
     extra: tuple[schema.ContextFile, ...] = ()
 
     def to_request(self, k: int) -> schema.CompleteRequest:
-        """Return the request for `k` completions at the cursor."""
+        """Return the request for `k` completions at the cursor.
+
+        Of too many other files it has the last ones, which editors add last.
+        """
         text = self.prefix + self.suffix
         if len(text) > schema.MAX_BUFFER_LENGTH:
             raise schema.FieldError(
@@ -42,7 +45,11 @@ class Gap:
                 field="suffix",
             )
         return schema.CompleteRequest(
-            text=text, offset=len(self.prefix), file=self.file, k=k, extra=list(self.extra)
+            text=text,
+            offset=len(self.prefix),
+            file=None if len(self.file or "") > schema.MAX_PATH_LENGTH else self.file,
+            k=k,
+            extra=list(self.extra[-schema.MAX_CONTEXT_FILES :]),
         )
 
 
@@ -78,7 +85,7 @@ class Markers:
         """Return the gap with the files that are named before it or within its prefix."""
         extra, file = _read_files(head, self.files)
         name, newline, rest = prefix.partition("\n")
-        if head and file is None and newline and _PATH.fullmatch(name):  # as StarCoder 2 has it
+        if head and file is None and newline and _is_path(name):  # as StarCoder 2 has it
             file, prefix = name.strip(), rest
         return Gap(prefix, suffix, file, extra)
 
@@ -126,7 +133,7 @@ def _read_files(
         return (), None
     _, *files = re.split("|".join(map(re.escape, markers)), head)
     file = None
-    if files and _PATH.fullmatch(files[-1].strip("\n")):
+    if files and _is_path(files[-1].strip("\n")):
         file = files.pop().strip()
     return tuple(context for text in files if (context := _context_file(text))), file
 
@@ -134,9 +141,14 @@ def _read_files(
 def _context_file(text: str) -> schema.ContextFile | None:
     """Return a file whose first line may be its name; None if it has no text."""
     name, _, rest = text.partition("\n")
-    named = _PATH.fullmatch(name) is not None
+    named = _is_path(name)
     text = rest if named else text
     return schema.ContextFile(filename=name.strip() if named else None, text=text) if text else None
+
+
+def _is_path(line: str) -> bool:
+    """Return True if a line is the name of a file, not code."""
+    return len(line) <= schema.MAX_PATH_LENGTH and _PATH.fullmatch(line) is not None
 
 
 class Provenance(schema.Message):

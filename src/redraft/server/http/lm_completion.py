@@ -27,8 +27,12 @@ async def suggest(model: PooledModel, request: schema.CompleteRequest) -> Sugges
     except asyncio.CancelledError:
         model.served.completer.release(generation)
         raise
-    return await _suggest(model, request)
+    return await _suggest(model, request, generation)
 
 
-async def _suggest(model: PooledModel, request: schema.CompleteRequest) -> Suggested:
-    return await model.run(lambda served: served.suggest(request), lane="complete")
+async def _suggest(
+    model: PooledModel,
+    request: schema.CompleteRequest,
+    generation: "LmGeneration | None" = None,
+) -> Suggested:
+    return await model.run(lambda served: served.suggest(request, generation), lane="complete")

@@ -247,7 +247,10 @@ class RedraftServer(LanguageServer):
         except asyncio.CancelledError:
             served.completer.release(generation)
             raise
-        return await self._worker.run(key, lambda: served.complete(request), otherwise=None)
+        waited = await self._worker.run(
+            (key, "waited"), lambda: served.suggest(request, generation), otherwise=None
+        )
+        return None if waited is None else waited[0]
 
     def stop(self) -> None:
         """Stop watching files and cancel background work."""

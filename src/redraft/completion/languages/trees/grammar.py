@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from redraft.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query, Tree
+    from tree_sitter import Language, Node, Query, Tree
 
 
 SECONDS = 1.0
@@ -64,9 +64,9 @@ class Grammar:
     symbol: str = "language"
 
     @cached_property
-    def _loaded(self) -> "tuple[Parser, Query]":
+    def _loaded(self) -> "tuple[Language, Query]":
         try:
-            from tree_sitter import Language, Parser, Query
+            from tree_sitter import Language, Query
 
             module = importlib.import_module(self.package)
         except ModuleNotFoundError as error:
@@ -74,11 +74,16 @@ class Grammar:
                 self.package, extra="languages", purpose="reading other languages than Python"
             ) from error
         language = Language(getattr(module, self.symbol)())
-        return Parser(language), Query(language, self.query)
+        return language, Query(language, self.query)
 
     def parse(self, content: bytes) -> "ParsedText | None":
-        """Parse a text, correct or not; None if it takes too long or is another language."""
-        parser, _ = self._loaded
+        """Parse a text, correct or not; None if it takes too long or is another language.
+
+        Thread-safe: an editor completes while the workspace is read.
+        """
+        language, _ = self._loaded
+        from tree_sitter import Parser
+
         if _CHAIN.search(content):
             return None
         deadline = time.monotonic() + SECONDS
@@ -90,7 +95,8 @@ class Grammar:
             is_late = is_late or time.monotonic() > deadline
             return b"" if is_late else content[offset : offset + _CHUNK]
 
-        tree = parser.parse(read)
+        # a parser of its own, in a microsecond: a shared one crashes where `read` lets others run
+        tree = Parser(language).parse(read)
         root = tree.root_node
         is_other = root.type == "ERROR" and root.child_count > MAX_STRAY
         return None if is_late or is_other else ParsedText(content, tree)
