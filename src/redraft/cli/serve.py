@@ -109,7 +109,6 @@ def command(
     # half of the time is left for the other proposers
     asked = _lm.LmOptions(lm, lm_remote, min(lm_time_limit, time_limit / 2)) if lm else None
     client = asked.client() if asked else None
-    completer = _lm.completer(asked, lm_model, shots=lm_shots, context=lm_context)
     loaders = {
         name: loader(
             name,
@@ -117,7 +116,8 @@ def command(
             persist=name not in watched,
             store=store if name in stored else None,
             lm=client,
-            completer=completer,
+            # its own, since generations show and cite the functions of their model
+            completer=_lm.completer(asked, lm_model, shots=lm_shots, context=lm_context),
         )
         for name, folder in folders.items()
     }

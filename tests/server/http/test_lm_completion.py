@@ -34,7 +34,7 @@ def server(lm: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         yield server
 
 
-def ask(server: Running, text: str, **options: float) -> dict[str, object]:
+def ask(server: Running, text: str, **options: float | str) -> dict[str, object]:
     body = {"text": text, "offset": len(text), "file": "shapes.py", **options}
     response = httpx.post(f"{server.url}/v1/complete", json=body, timeout=60)
     assert response.status_code == 200, response.text
@@ -66,6 +66,21 @@ def test_a_request_that_does_not_wait_says_that_more_may_come(
         assert generated(answer) == []
     finally:
         lm.always = ""
+
+
+def test_every_model_shows_its_own_functions(lm: Endpoint, tmp_path: Path) -> None:
+    for name in ("circle", "square"):
+        (tmp_path / name).mkdir()
+        source = f'def {name}_area(side):\n    """Area of a {name}."""\n    return side * side\n'
+        (tmp_path / name / "shapes.py").write_text(source)
+        model_of(tmp_path / name).save(tmp_path / name / "model")
+    text = BUFFER.replace("shout", "proclaim")
+    folders = [f"{name}={tmp_path / name / 'model'}" for name in ("circle", "square")]
+    with running(*folders, "--lm", lm.url) as server:
+        for name in ("circle", "square"):
+            ask(server, text, model=name)  # the model's name is looked up in the background
+            wait_until(lambda name=name: generated(ask(server, text, model=name, wait=5)) != [])
+            assert f"{name}_area" in json.dumps(lm.bodies[-1])
 
 
 def test_a_client_that_disconnects_stops_the_generation(server: Running, lm: Endpoint) -> None:
