@@ -1,8 +1,10 @@
 """One measured figure, and how to take it on a noisy machine: best of several, side by side."""
 
+import resource
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -36,3 +38,14 @@ def best_seconds(tasks: Mapping[str, Callable[[], object]], *, rounds: int = 3) 
             task()
             best[name] = min(best[name], time.perf_counter() - start)
     return best
+
+
+def peak() -> float:
+    """The most memory that this process has held, in MB."""
+    # a new process inherits the resource peak of the one that started it; Linux knows better
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        held = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    except OSError:
+        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(held / 1024, 1)

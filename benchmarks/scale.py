@@ -6,7 +6,6 @@ seconds and the most memory of every stage, bytes on disk, latencies, and what o
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from rich.table import Table
 
 from benchmarks.completion import keystrokes
 from benchmarks.generated_pairs import pairs, write_parquet
+from benchmarks.measurement import peak
 from redraft import RetrieveAndEdit
 from redraft.completion.engine import CompletionEngine
 from redraft.config.presets import SMALL
@@ -63,17 +63,6 @@ MODULE = 100
 RESULTS = Path(__file__).parent / "scale.json"
 
 Figures = dict[str, Any]
-
-
-def peak() -> float:
-    """The most memory that this process has held, in MB."""
-    # a new process inherits the resource peak of the one that started it; Linux knows better
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-        held = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    except OSError:
-        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(held / 1024, 1)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The figures of docs/scaling.md: `python -m benchmarks.scaling` after the benchmarks it tells of.
 
-What benchmarks/{scale,store,workers,bulk}.json hold is kept in docs/scaling.json; every table and
-plot of the page is made from that file alone, so that it can be made again without measuring.
+What benchmarks/{scale,store,workers,bulk,bm25}.json hold is kept in docs/scaling.json; every table
+and plot of the page is made from that file alone, so that it can be made again without measuring.
 """
 
 import json
@@ -15,7 +15,8 @@ from experiments.lib.results import current_commit
 from experiments.lib.tables import insert_table
 from redraft.training.schedule import TrainingConfig
 
-SOURCES = ("scale", "store", "workers", "bulk")
+MEASUREMENTS = ("store", "workers", "bulk")
+SOURCES = ("scale", *MEASUREMENTS, "bm25")
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 
@@ -132,6 +133,22 @@ def _shown(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+BM25 = {
+    "build, seconds": "build_seconds",
+    "nearest 30, ms": "search_ms",
+    "add one pair, ms": "add_ms",
+    "the same, slowest, ms": "slowest_add_ms",
+    "nearest 30 after it, ms": "first_search_ms",
+    "remove one pair, ms": "remove_ms",
+    "most MB of the process": "peak_mb",
+}
+
+
+def bm25_growth(rows: Sequence[Figures]) -> dict[str, Growth]:
+    """What `benchmarks.bm25` measured, for each number of pairs."""
+    return {name: {row["pairs"]: row[key] for row in rows} for name, key in BM25.items()}
+
+
 def measurement_table(measured: Figures) -> str:
     """The measurements of a benchmark as they are."""
     lines = ["| measured | figure | beside |", "|---|---|---|"]
@@ -226,7 +243,11 @@ def tables(figures: Figures) -> dict[str, str]:
         for name, (unit, growth) in shown.items():
             found[name] = growth_table(unit, growth(), scale.sizes)
         found |= {"plan": plan_table(scale), "partition": partition_table(scale)}
-    for name in SOURCES[1:]:
+    if "bm25" in figures:
+        rows = figures["bm25"]["figures"]["rows"]
+        sizes = [row["pairs"] for row in rows]
+        found["bm25"] = growth_table("CPU of one thread", bm25_growth(rows), sizes)
+    for name in MEASUREMENTS:
         if name in figures:
             found[name] = measurement_table(figures[name]["figures"])
     return found

@@ -116,12 +116,12 @@ MUST_NOT_KNOW = {
     "text": {"torch", "faiss", "safetensors", "fastapi", "typer"},
     "data": {"torch", "faiss", "fastapi", "typer"},
     "mining": {"torch", "faiss", "fastapi", "typer"},
-    "models": {"faiss", "fastapi", "typer", "bm25s"},
+    "models": {"faiss", "fastapi", "typer"},
     "index": {"torch", "fastapi", "typer"},
     "postgres": {"torch", "faiss", "safetensors"},
     "retrieval": {"fastapi", "typer", "faiss"},
     "lm": {"torch", "faiss", "safetensors", "fastapi", "typer", "openai"},
-    "editing": {"fastapi", "typer", "faiss", "bm25s"},
+    "editing": {"fastapi", "typer", "faiss"},
     "metrics": {"fastapi", "typer", "faiss"},
     "model": {"torch", "faiss", "safetensors"},
     "registry": {"torch", "faiss", "safetensors"},
@@ -129,7 +129,7 @@ MUST_NOT_KNOW = {
     "report": {"torch", "faiss", "safetensors"},
     "bulk": {"torch", "faiss", "safetensors"},
     "completion": {"torch", "faiss", "safetensors", "pygls", "lsprotocol", "fastapi", "typer"},
-    "server": {"torch", "faiss", "safetensors", "bm25s", "typer"},
+    "server": {"torch", "faiss", "safetensors", "typer"},
     "cli": {"torch", "faiss", "safetensors"},
 }
 """Third-party packages that a package promises not to know."""

@@ -64,6 +64,20 @@ def test_a_saved_model_answers_as_before(
     assert len(loaded.retriever.examples) == len(examples)
 
 
+def test_an_added_pair_counts_at_once_and_the_old_model_stays(examples: list[Example]) -> None:
+    model = RetrieveAndEdit.fit(examples)
+    new = ("who is on call?", "select('weekend')")
+    grown = model.add([new]).add([Example({"text": "Who was on call?"}, "history()")])
+    assert grown.predict_one("Who is on call").output == new[1]
+    assert grown.predict_one("who was on call").output == "history()"
+    assert len(model.retriever.examples) == len(examples)
+    assert model.predict_one("Who is on call").output != new[1]
+    with pytest.raises(PairsError, match="expected an input with the fields text"):
+        model.add([({"question": "who", "why": "so"}, "y")])
+    with pytest.raises(PairsError, match="example 1: "):
+        model.add(["no pair"])
+
+
 def test_a_model_directory_holds_only_readable_data(
     tmp_path: Path, examples: list[Example]
 ) -> None:

@@ -182,7 +182,6 @@ def test_importing_the_library_is_quick_and_brings_no_heavy_package() -> None:
         "faiss",
         "safetensors",
         "nltk",
-        "bm25s",
         "plotly",
         "rich",
         "typer",

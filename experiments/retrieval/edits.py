@@ -17,7 +17,7 @@ from redraft.editing.slot_filling import Query, SlottedExample
 from redraft.editing.substitution import SubstitutionEditor
 from redraft.editing.templates import masked_input, masked_query
 from redraft.editing.value_table import ValueTable
-from redraft.index.bm25 import build_scorer
+from redraft.index.bm25 import Bm25Index
 from redraft.metrics.bleu import bleu_yin
 from redraft.metrics.exact_match import is_same_output
 from redraft.retrieval.base import Retriever
@@ -113,11 +113,10 @@ def retrieved(pairs: PairSet, retriever: Retriever) -> Rank:
 def _masked(pairs: PairSet, table: ValueTable) -> Rank:
     """Return BM25 over the words and pairs of words of inputs whose values are masked."""
     sources = [SlottedExample.of(example, table) for example in pairs.train]
-    scorer = build_scorer([masked_input(source.x, source.slots) for source in sources])
+    index = Bm25Index.build(masked_input(source.x, source.slots) for source in sources)
 
     def rank(x: Input) -> list[int]:
-        ids = scorer.get_tokens_ids(masked_query(Query.of(x, table)))
-        scores = scorer.get_scores_from_ids(ids)[: len(sources)]
+        scores = index.scores(masked_query(Query.of(x, table)))
         ranked: list[int] = np.argsort(-scores, kind="stable")[:RANKED].tolist()
         return ranked
 

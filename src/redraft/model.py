@@ -5,6 +5,7 @@ into the answer, and an editor generates y from x and (x', y').
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ import numpy as np
 
 from redraft.config.toml import DEFAULT_EDITOR, DEFAULT_RETRIEVER
 from redraft.data.in_memory import Source, examples_from
-from redraft.data.inputs import as_inputs, refuse_empty
+from redraft.data.inputs import as_inputs, fields_of, in_fields, refuse_empty
 from redraft.data.tables import Columns
 from redraft.editing.base import Editor
 from redraft.editing.session import CompletionSession
 from redraft.errors import NoAnswerError
 from redraft.retrieval.base import Retriever
+from redraft.storage.examples import is_on_disk
 from redraft.types import Candidate, Completion, Example, Input
 
 if TYPE_CHECKING:
@@ -106,6 +108,18 @@ class RetrieveAndEdit:
         return self.editor.start_session(
             fields, self.retriever.retrieve([fields], self.editor.wants(k))[0]
         )
+
+    def add(self, examples: Source, *, columns: Columns | None = None) -> "RetrieveAndEdit":
+        """Return a model with `examples` appended: they count at once, and nothing is retrained.
+
+        `examples` and `columns` are those of `fit`; their inputs must have the fields of the model.
+        """
+        known = self.retriever.examples
+        added = examples_from(examples, columns or Columns())
+        if known and not is_on_disk(added):
+            fields = fields_of(known)
+            added = [replace(example, x=in_fields(example.x, fields)) for example in added]
+        return RetrieveAndEdit(self.retriever.add(added), self.editor)
 
     # Imported inside the methods: these modules construct models and import this one.
 

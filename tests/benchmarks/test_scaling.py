@@ -54,7 +54,9 @@ def test_a_partition_goes_on_along_the_line_of_the_two_largest_sizes() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["costs", "answers", "memory", "store", "workers", "bulk", "plan"])
+@pytest.mark.parametrize(
+    "name", ["costs", "answers", "memory", "store", "workers", "bulk", "bm25", "plan"]
+)
 def test_the_page_shows_what_was_kept(name: str) -> None:
     made = tables(json.loads((DOCS / "scaling.json").read_text(encoding="utf-8")))
     assert f"<!-- table: scaling, {name} -->\n{made[name]}<!--" in PAGE.read_text(encoding="utf-8")

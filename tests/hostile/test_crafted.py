@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from redraft import Example, RetrieveAndEdit
 from redraft.errors import ModelError
-from redraft.index.bm25 import build_scorer
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.storage.artifact import open_artifact
 from redraft.storage.manifest import MANIFEST
@@ -76,8 +75,12 @@ ARRAYS: list[tuple[str, str, Callable[[Arrays], None], str]] = [
     ("lexical", STARTS, put("array", -1, 7), "do not fit their"),
     ("lexical", COSINES, put("array", 0, np.nan), "a value of the cosines"),
     ("lexical", COLUMNS, retype("array", "<i8"), "the array must be int32"),
-    ("bm25", "retriever/indices.csc.index.npy", put("array", 0, 2**30), "a value of the rows"),
-    ("bm25", "retriever/indptr.csc.index.npy", put("array", 1, 2**40), "must ascend"),
+    ("bm25", "retriever/rows.npy", put("array", 0, 2**30), "a value of the rows"),
+    ("bm25", "retriever/starts.npy", put("array", 1, 2**40), "must ascend"),
+    ("bm25", "retriever/starts.npy", put("array", -1, 7), "not the starts of"),
+    ("bm25", "retriever/counts.npy", put("array", 0, 0), "a value of the counts"),
+    ("bm25", "retriever/counts.npy", shorten("array", 7), "rows and their counts"),
+    ("bm25", "retriever/lengths.npy", shorten("array", 3), "examples and their lengths"),
     ("postings", "retriever/rows.npy", put("array", 5, 2**31), "a value of the rows"),
     ("postings", "retriever/starts.npy", put("array", 1, 2**40), "must ascend"),
     ("postings", "offsets.npy", put("array", 1, 2**40), "must ascend"),
@@ -282,7 +285,7 @@ def test_equal_fits_write_equal_files(tmp_path: Path, redraft: Run) -> None:
 def test_examples_without_any_word_are_scored_alike() -> None:
     retriever = Bm25Retriever.build([Example({"text": " "}, "a"), Example({"text": ""}, "b")])
     assert retriever.distances([["word"]]).tolist() == [[1.0, 1.0]]
-    assert build_scorer([]).scores["num_docs"] == 1
+    assert Bm25Retriever.build([]).distances([["word"]]).shape == (1, 0)
 
 
 def test_a_network_is_planned_without_memory(copied: Callable[[str], Path]) -> None:

@@ -1,4 +1,4 @@
-"""BM25 by postings equals bm25s in memory, bit for bit."""
+"""BM25 by postings equals BM25 in memory, bit for bit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ def build(sentences: Sequence[Sequence[str]]) -> list[Example]:
 
 def filed_retriever(examples: Sequence[Example], folder: str | Path) -> Bm25Retriever:
     found = Bm25Retriever.build(spool_examples([examples], Path(folder) / "held"))
-    assert isinstance(found.scorer, Postings)
+    assert isinstance(found.index, Postings)
     return found
 
 
@@ -51,7 +51,7 @@ def assert_same(left: Neighbours, right: Neighbours) -> None:
 
 @given(texts, sentences, st.integers(1, 45), st.randoms())
 @settings(max_examples=200, deadline=None)
-def test_the_nearest_rows_are_those_of_bm25s(
+def test_the_nearest_rows_are_those_of_bm25_in_memory(
     known: list[list[str]], query: list[str], k: int, rng: object
 ) -> None:
     examples = build(known)

@@ -207,7 +207,7 @@ def test_examples_on_disk_are_re_ranked_alike(
     reranked: RerankedRetriever, known: list[Example], tmp_path: Path
 ) -> None:
     on_disk = reranked.with_examples(spool_examples([known], tmp_path / "disk"))
-    assert isinstance(on_disk.base.scorer, Postings)
+    assert isinstance(on_disk.base.index, Postings)
     assert first(on_disk) == first(reranked)
     grown = on_disk.add([Example(ASKED, "SELECT 1")])
     assert first(grown) == "SELECT 1"

@@ -108,7 +108,7 @@ def command(
 def _ask(model: "RetrieveAndEdit") -> None:
     """Print answers to new questions, an unknown one, and one that was just added."""
     from redraft.cli._panels import abstained_line, explained_panel
-    from redraft.types import Example, as_input
+    from redraft.types import as_input
 
     console = stdout()
     for text in ASKED:
@@ -119,11 +119,9 @@ def _ask(model: "RetrieveAndEdit") -> None:
     console.print(f"\nAsked: {UNKNOWN}")
     if (answer.confidence or 0.0) < LEAST_CONFIDENCE:
         console.print(abstained_line(answer.confidence or 0.0, LEAST_CONFIDENCE))
-    x, y = as_input(ADDED[0]), ADDED[1]
-    grown = type(model)(model.retriever.add([Example(x, y)]), model.editor)
-    answer = grown.predict_one({"text": "Who is on call this weekend"})
+    answer = model.add([ADDED]).predict_one({"text": "Who is on call this weekend"})
     console.print(
-        f"\nAdded: {ADDED[0]} → {y}\nAsked again: [bold]{answer.output}[/bold], "
+        f"\nAdded: {ADDED[0]} → {ADDED[1]}\nAsked again: [bold]{answer.output}[/bold], "
         f"confidence {answer.confidence or 0:.0%}. Nothing was trained.\n"
     )
 

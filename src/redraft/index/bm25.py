@@ -1,84 +1,113 @@
-"""BM25 in memory by bm25s, saved as plain arrays that are checked on loading."""
+"""BM25 as in Lucene over word counts in memory.
 
-import json
-import logging
-from collections.abc import Sequence
+Every new row changes the IDF of each word and the mean length, so scores are computed when they are
+asked for, and kept: counts are all that a changed index shares with the one before. Knows words and
+rows, no examples.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from redraft.index.word_counts import Integers, WordCounts
 from redraft.storage.artifact import Artifact
-from redraft.storage.checks import check_starts, check_values, damaged, read_array, read_json
 
-LARGEST_SCORE = 1e6
-"""Limit of a loaded score: far above any real one, and sums stay finite."""
+K1, B = 1.5, 0.75
+"""BM25's term-frequency saturation and length normalisation."""
 
-_ARRAYS = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
-_VOCABULARY = "vocab.index.json"
+MAX_ADDED = 1_024
+"""Rows that are kept apart from the large arrays; more of them are joined with these."""
 
-
-def _new_scorer() -> Any:
-    import bm25s
-
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it logs a message per index
-    return bm25s.BM25()
+Scores = NDArray[np.float32]
 
 
-def build_scorer(bags: Sequence[Sequence[str]]) -> Any:
-    """Return a scorer of the bags of words; equal bags give equal files.
+class Bm25Index:
+    """Word counts in two parts, and scores of words.
 
-    If no bag has a word, empty words stand in: bm25s fails on an empty vocabulary.
+    `added` are the rows after those of `base`. They are few, so that adding a row copies no large
+    array.
     """
-    if not any(bags):
-        bags = [[""]] * max(1, len(bags))
-    columns: dict[str, int] = {}
-    # ids in order of occurrence: bm25s would assign them in the order of a set, which varies
-    token_ids = [[columns.setdefault(word, len(columns)) for word in bag] for bag in bags]
-    scorer = _new_scorer()
-    scorer.index((token_ids, columns), show_progress=False)
-    return scorer
+
+    def __init__(self, base: WordCounts, added: WordCounts | None = None) -> None:
+        self.base = base
+        self.added = WordCounts.of([]) if added is None else added
+        self._scored: dict[str, tuple[Integers, Scores]] = {}
+
+    @classmethod
+    def build(cls, bags: Iterable[Sequence[str]]) -> "Bm25Index":
+        """Return an index of bags of words; equal bags give equal files."""
+        return cls(WordCounts.of(bags))
+
+    def __len__(self) -> int:
+        return len(self.base) + len(self.added)
+
+    def replace(self, rows: Sequence[int], bags: Iterable[Sequence[str]]) -> "Bm25Index":
+        """Return an index without the given rows and with `bags` appended."""
+        removed = np.asarray(rows, np.int64)
+        first = len(self.base)
+        base = self.base.without(removed[removed < first])
+        kept = self.added.without(removed[removed >= first] - first).without_unused_words()
+        added = kept.joined(WordCounts.of(bags))
+        if len(added) > MAX_ADDED:
+            return Bm25Index(base.joined(added).without_unused_words())
+        return Bm25Index(base, added)
+
+    def scores(self, bag: Iterable[str]) -> Scores:
+        """Return the score (N,) of each row for a bag of words, summed in the order of words."""
+        totals = np.zeros(len(self), np.float32)
+        found = [self.of_word(word) for word in bag]
+        if found:
+            rows, scores = zip(*found, strict=True)
+            # indices of another type would take the slow path of add.at
+            np.add.at(totals, np.concatenate(rows, dtype=np.intp), np.concatenate(scores))
+        return totals
+
+    def of_word(self, word: str) -> tuple[Integers, Scores]:
+        """Return the rows that contain a word, ascending, and its score in them."""
+        if word in self._scored:
+            return self._scored[word]
+        rows, counts = self.base.of_word(word)
+        added_rows, added_counts = self.added.of_word(word)
+        if len(added_rows):
+            rows = np.append(rows, added_rows + np.uint32(len(self.base)))
+            counts = np.append(counts, added_counts)
+        if not len(rows):  # not kept: inputs have words without limit
+            return rows, np.zeros(0, np.float32)
+        scores = bm25_scores(counts, self._weights[rows], idf(len(self), len(rows)))
+        self._scored[word] = rows, scores
+        return rows, scores
+
+    @cached_property
+    def _weights(self) -> NDArray[np.float64]:
+        return length_weights(np.append(self.base.lengths, self.added.lengths))
+
+    def save(self, folder: Path) -> None:
+        """Write the counts as NumPy arrays and JSON."""
+        self.base.joined(self.added).without_unused_words().save(folder)
+
+    @classmethod
+    def load(cls, artifact: Artifact, examples: int) -> "Bm25Index":
+        """Return a saved index of this many examples; check every value."""
+        return cls(WordCounts.load(artifact, examples))
 
 
-def save_scorer(scorer: Any, folder: Path) -> None:
-    """Write the arrays of the scorer and its words into an existing folder."""
-    for name, dtype in _ARRAYS.items():
-        array = np.asarray(scorer.scores[name], dtype)
-        np.save(folder / f"{name}.csc.index.npy", array, allow_pickle=False)
-    text = json.dumps(scorer.vocab_dict, ensure_ascii=False)
-    # lone surrogates, which UTF-8 cannot encode, become JSON escapes
-    (folder / _VOCABULARY).write_text(text, encoding="utf-8", errors="backslashreplace")
+def length_weights(lengths: Integers) -> NDArray[np.float64]:
+    """Return k1 (1 − b + b · length / mean length) of each row."""
+    total = int(lengths.sum(dtype=np.int64))
+    mean = total / len(lengths) if total else 1.0
+    return K1 * ((1 - B) + B * lengths.astype(np.float64) / mean)
 
 
-def load_scorer(artifact: Artifact, examples: int) -> Any:
-    """Return a saved scorer of this many examples."""
-    rows = max(1, examples)
-    paths = {name: artifact.path(f"{name}.csc.index.npy") for name in _ARRAYS}
-    arrays = {name: read_array(paths[name], dtype, (None,)) for name, dtype in _ARRAYS.items()}
-    data, indices, starts = arrays.values()
-    words = _load_words(artifact.path(_VOCABULARY), len(starts) - 1)
-    check_starts(paths["indptr"], starts, count=len(starts) - 1, size=len(data))
-    if len(indices) != len(data):
-        raise damaged(paths["indices"], f"{len(data):,} scores have {len(indices):,} rows")
-    check_values(paths["data"], "the scores", data, least=0, most=LARGEST_SCORE)
-    check_values(paths["indices"], "the rows", indices, least=0, most=rows - 1)
-    scorer = _new_scorer()
-    plain = {name: np.array(array) for name, array in arrays.items()}
-    scorer.scores = {**plain, "num_docs": rows}
-    scorer.vocab_dict = words
-    scorer.unique_token_ids_set = set(words.values())
-    scorer.nonoccurrence_array = None
-    return scorer
+def idf(rows: int, frequency: Any) -> NDArray[np.float32]:
+    """Return Lucene's inverse document frequency of words in `frequency` of `rows` rows."""
+    return np.asarray(np.log(1 + (rows - frequency + 0.5) / (frequency + 0.5)), np.float32)
 
 
-def _load_words(path: Path, columns: int) -> dict[str, int]:
-    words = read_json(path)
-    if not isinstance(words, dict):
-        raise damaged(path, "not words and their columns")
-    scored = {word: column for word, column in words.items() if word or column != columns}
-    # bm25s may append the empty word in a column after all others
-    if any(type(column) is not int for column in scored.values()) or (
-        sorted(scored.values()) != list(range(columns))
-    ):
-        raise damaged(path, f"its words are not those of {columns:,} columns")
-    return words
+def bm25_scores(counts: Integers, weights: NDArray[np.float64], idf: NDArray[np.float32]) -> Scores:
+    """Return the scores of counts of a word, by the weights of their rows and the word's IDF."""
+    counts = counts.astype(np.float32)
+    return np.asarray(idf * (counts / (weights + counts)), np.float32)

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.index.bm25 import LARGEST_SCORE
 from redraft.index.neighbours import Neighbours
 from redraft.storage.artifact import Artifact
 from redraft.storage.checks import (
@@ -25,8 +24,8 @@ from redraft.storage.checks import (
     same,
 )
 
-K1, B = 1.5, 0.75
-"""BM25's term-frequency saturation and length normalisation."""
+LARGEST_SCORE = 1e6
+"""Limit of a loaded score: far above any real one, and sums stay finite."""
 
 _SLACK = 1e-5
 """Relative tolerance for rounding: rows this close to the threshold stay candidates."""
@@ -163,7 +162,7 @@ class Postings:
         return np.where(word_rows[indices] == rows, scores[indices], np.float32(0))
 
     def _score(self, words: Sequence[int], rows: Ids) -> Scores:
-        """Return the scores of `rows`, summed in the order of words, bit for bit as bm25s does."""
+        """Return the scores of `rows`, summed in the order of words, bit for bit as in memory."""
         totals = np.zeros(len(rows), np.float32)
         for word in words:
             totals += self._lookup(word, rows)

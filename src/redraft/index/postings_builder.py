@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.index.postings import K1, NAMES, B, Ids, Postings, term
+from redraft.index.bm25 import bm25_scores, idf, length_weights
+from redraft.index.postings import NAMES, Ids, Postings, term
 from redraft.storage.arrays import appended
 
 _BITS = 6
@@ -85,8 +86,7 @@ class PostingsBuilder:
     def finish(self) -> Postings:
         """Write the postings of all rows and return them; the builder cannot be used again."""
         lengths = np.frombuffer(self._lengths, np.uint32)
-        mean = float(lengths.mean()) if self._count else 1.0
-        weights = K1 * ((1 - B) + B * lengths.astype(np.float64) / mean)
+        weights = length_weights(lengths)
         terms: list[NDArray[np.uint64]] = []
         frequencies: list[Ids] = []
         bounds: list[NDArray[np.float32]] = []
@@ -101,7 +101,11 @@ class PostingsBuilder:
                 bucket_terms, begins, frequency = np.unique(
                     records["term"], return_index=True, return_counts=True
                 )
-                bucket_scores = _bm25_scores(records, frequency, weights)
+                bucket_scores = bm25_scores(
+                    records["count"],
+                    weights[records["row"]],
+                    np.repeat(idf(len(weights), frequency), frequency),
+                )
                 rows(records["row"])
                 counts(records["count"])
                 scores(bucket_scores)
@@ -118,13 +122,3 @@ class PostingsBuilder:
 
     def _save(self, name: str, values: NDArray[np.generic]) -> None:
         np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
-
-
-def _bm25_scores(
-    records: Records, frequency: Ids, weights: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    """Return the score of each record, rounded exactly as bm25s does."""
-    idf = np.log(1 + (len(weights) - frequency + 0.5) / (frequency + 0.5))
-    count = records["count"].astype(np.float32)
-    saturation = count / (weights[records["row"]] + count)
-    return np.asarray(np.repeat(idf.astype(np.float32), frequency) * saturation, np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.errors import ConfigError, PairsError
-from redraft.index.bm25 import build_scorer
+from redraft.index.bm25 import Bm25Index
 from redraft.text.tokenizer import Tokenizer
 from redraft.text.words import words
 from redraft.types import Example, Input, as_input, input_text, normal_input
@@ -115,17 +115,15 @@ class _NgramIndex:
     """BM25 over the n-grams of inputs."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
-        self._size = len(inputs)
-        self._scorer = build_scorer([ngrams(words(x)) for x in inputs])
+        self._index = Bm25Index.build(ngrams(words(x)) for x in inputs)
 
     def scores(self, x: Input) -> NDArray[np.float32]:
         """Return the BM25 score (T, N) of each n-gram of `x` in each input."""
-        columns, stored = self._scorer.vocab_dict, self._scorer.scores
-        known = [columns[term] for term in dict.fromkeys(ngrams(words(x))) if term in columns]
-        scores = np.zeros((len(known), self._size), np.float32)
-        for i, column in enumerate(known):
-            part = slice(*stored["indptr"][column : column + 2])
-            scores[i, stored["indices"][part]] = stored["data"][part]
+        found = [self._index.of_word(term) for term in dict.fromkeys(ngrams(words(x)))]
+        known = [(rows, own) for rows, own in found if len(rows)]
+        scores = np.zeros((len(known), len(self._index)), np.float32)
+        for i, (rows, own) in enumerate(known):
+            scores[i, rows] = own
         return scores
 
 

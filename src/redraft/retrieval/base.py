@@ -118,14 +118,15 @@ class Retriever(ABC):
         return [] if mask is None else np.flatnonzero(mask).tolist()
 
     @cached_property
-    def _stored(self) -> Examples:
-        return examples_of(self.examples)  # keeps the index of equal inputs
+    def stored(self) -> Examples:
+        """The examples with their indexes of equal inputs and identities."""
+        return examples_of(self.examples)
 
     def _ranked(
         self, x: Input, neighbours: Neighbours, i: int, mask: NDArray[np.bool_] | None
     ) -> Iterator[Prototype]:
         """Yield the examples with the same input, newest first, then the neighbours of input i."""
-        same = self._stored.with_input(x)
+        same = self.stored.with_input(x)
         same = [row for row in reversed(same) if mask is None or mask[row]]
         for row in same:
             yield Prototype(self.examples[row], 0.0)

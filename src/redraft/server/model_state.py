@@ -12,7 +12,7 @@ from redraft.model import RetrieveAndEdit
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.server import schema
 from redraft.server.samples import typical_inputs
-from redraft.storage.examples import Examples, examples_of
+from redraft.storage.examples import Examples
 from redraft.types import Input, as_input
 
 
@@ -51,7 +51,7 @@ class ModelState:
     @cached_property
     def examples(self) -> Examples:
         """Return the examples of the retriever, wherever they are stored."""
-        return examples_of(self.model.retriever.examples)
+        return self.model.retriever.stored
 
     def inputs(self, inputs: Sequence[str | Input]) -> list[Input]:
         """Return the inputs of a request, ordered."""

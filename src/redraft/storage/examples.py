@@ -8,12 +8,14 @@ a new one. Knows no words.
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redraft.storage.rows_by_key import RowsByKey
 from redraft.types import Example, Input, normal_input
 
 if TYPE_CHECKING:
@@ -49,25 +51,19 @@ class Examples(Sequence[Example]):
 
     def with_identity(self, identity: str) -> list[int]:
         """Return the rows with this identity; duplicates share one."""
-        return self._rows_by_identity.get(identity, [])
+        return self._rows_by_identity[identity]
 
     @cached_property
-    def _rows_by_identity(self) -> dict[str, list[int]]:
-        rows: dict[str, list[int]] = {}
-        for row, identity in enumerate(self.identities):
-            rows.setdefault(identity, []).append(row)
-        return rows
+    def _rows_by_identity(self) -> RowsByKey[str]:
+        return RowsByKey.of(self.identities)
 
     def with_input(self, x: Input) -> list[int]:
         """Return the rows whose input equals `x` up to case, white space and punctuation."""
-        return self._rows_by_input.get(normal_input(x), [])
+        return self._rows_by_input[normal_input(x)]
 
     @cached_property
-    def _rows_by_input(self) -> dict[tuple[str, ...], list[int]]:
-        rows: dict[tuple[str, ...], list[int]] = {}
-        for row, example in enumerate(self):
-            rows.setdefault(normal_input(example.x), []).append(row)
-        return rows
+    def _rows_by_input(self) -> RowsByKey[tuple[str, ...]]:
+        return RowsByKey.of(normal_input(example.x) for example in self)
 
     def take(self, rows: Sequence[int] | Rows) -> Sequence[Example]:
         """Return the examples of `rows`: a list, or a sequence on disk if they are many."""
@@ -133,9 +129,23 @@ class InMemoryExamples(Examples):
 
     def replaced(self, rows: Sequence[int], added: Sequence[Example]) -> Sequence[Example]:
         """Return the examples without `rows` and with `added` appended."""
-        removed = set(rows)
-        remaining = [example for row, example in enumerate(self._examples) if row not in removed]
-        return examples_of(added).after(remaining)
+        kept = list(self._examples)
+        if len(rows):
+            is_kept = np.ones(len(kept), np.bool_)
+            is_kept[np.asarray(rows, np.int64)] = False
+            kept = list(compress(kept, is_kept.tolist()))
+        remaining = examples_of(added).after(kept)
+        if is_on_disk(remaining):
+            return remaining
+        changed = InMemoryExamples(remaining)
+        # indexes that were needed before will be needed again
+        if "_rows_by_identity" in self.__dict__:
+            identities = [example.identity for example in added]
+            changed._rows_by_identity = self._rows_by_identity.replaced(rows, identities)
+        if "_rows_by_input" in self.__dict__:
+            inputs = [normal_input(example.x) for example in added]
+            changed._rows_by_input = self._rows_by_input.replaced(rows, inputs)
+        return changed
 
 
 def examples_of(examples: Sequence[Example]) -> Examples:
