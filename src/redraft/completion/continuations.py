@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.completion.context_tables import END, START, Ids
+from redraft.completion.context_tables import END, START, Ids, is_among
 from redraft.completion.ngram_index import ORDERS, NgramIndex
 
 MAX_TOKENS = 32
@@ -122,7 +122,7 @@ def in_project(
     for i in reversed(range(len(matches))):
         positions = matches[i][:: -(-len(matches[i]) // _SCANNED)]
         if i + 1 < len(matches):
-            positions = positions[~np.isin(positions, matches[i + 1])]
+            positions = positions[~is_among(positions, matches[i + 1])]
         rows = index.rows[positions]
         kept = is_source[rows]
         positions, rows = positions[kept], rows[kept]
