@@ -1,10 +1,12 @@
 """The n-gram index against a search through all positions."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redraft.completion.context_tables import END, START
+from redraft.completion.context_tables import END, START, is_among
 from redraft.completion.ngram_index import ORDERS, NgramIndex
+from redraft.completion.word_classes import NAME
 from redraft.types import Example
 
 TEXTS = st.lists(st.text("ab =(\n", max_size=25), min_size=1, max_size=6)
@@ -39,8 +41,23 @@ def test_matches_are_the_positions_after_the_same_context(
             for position in range(len(index.tokens))
             if index.tokens[position] != START and before(index, position, order) == wanted
         ]
-        assert sorted(positions.tolist()) == expected
+        assert positions.tolist() == expected
     assert len(matches) == len(ORDERS)  # the context itself is in the index
+
+
+@given(st.lists(st.integers(0, 20)), st.sets(st.integers(0, 20)))
+def test_positions_are_found_in_a_sorted_array(positions: list[int], sought: set[int]) -> None:
+    found = is_among(np.asarray(positions, np.int32), np.asarray(sorted(sought), np.int32))
+    assert found.tolist() == [position in sought for position in positions]
+
+
+@given(TEXTS)
+def test_the_names_of_an_example_are_those_of_its_tokens(texts: list[str]) -> None:
+    index = indexed(texts)
+    for row, text in enumerate(texts):
+        tokens = index.encoded[text][0].tolist()
+        names = {token for token in tokens if index.classes[token] == NAME}
+        assert index.names_of(row) == names
 
 
 @given(TEXTS, TEXTS)

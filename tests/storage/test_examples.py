@@ -3,7 +3,14 @@
 from pathlib import Path
 
 from redraft.storage.disk import spool_examples
-from redraft.storage.examples import LINES, collected, examples_of, is_on_disk
+from redraft.storage.examples import (
+    LINES,
+    MAX_MASKS,
+    InMemoryExamples,
+    collected,
+    examples_of,
+    is_on_disk,
+)
 from redraft.types import Example
 
 EXAMPLES = [Example({"text": f"x{i}"}, f"y{i % 2}", {"row": i}) for i in range(4)]
@@ -35,6 +42,15 @@ def test_memory_and_disk_give_the_same_results(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         examples.save(tmp_path / folder)
     assert (tmp_path / "memory" / LINES).read_bytes() == (tmp_path / "disk" / LINES).read_bytes()
+
+
+def test_masks_are_kept_for_few_filters_and_differ_between_them() -> None:
+    examples = InMemoryExamples(EXAMPLES)
+    assert examples.allowed({"row": 1}, {}) is examples.allowed({"row": "1"}, {})
+    for _ in range(2):
+        for row in range(2 * MAX_MASKS):
+            assert examples.allowed({"row": row}, {}).tolist() == [i == row for i in range(4)]
+            assert examples.allowed({}, {"row": row}).tolist() == [i != row for i in range(4)]
 
 
 def test_examples_outside_of_a_store_have_nothing_to_write_or_refresh() -> None:

@@ -129,10 +129,7 @@ def aligned_in_streams(
     """Return the best occurrence in each stream, with its index as rank."""
     if not streams:
         return []
-    joined = Stream(
-        np.concatenate([stream.tokens for stream in streams]),
-        np.concatenate([stream.widths for stream in streams]),
-    )
+    joined = Stream.join(streams)
     positions = np.arange(len(joined.tokens), dtype=np.int32)
     alignment = Alignment.of(joined.tokens, positions, context, words.classes)
     score = alignment.lengths + alignment.equal

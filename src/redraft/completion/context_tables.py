@@ -36,7 +36,7 @@ class ContextTables:
     def matches(self, context: Sequence[int]) -> list[Ids]:
         """Return, for each order up to the longest match, the positions after that context.
 
-        The positions of an order are a subset of those of the order before.
+        The positions of an order ascend, and are a subset of those of the order before.
         """
         total, power, start = 0, 1, len(context)
         positions: list[Ids] = []
@@ -52,6 +52,14 @@ class ContextTables:
                 break
             positions.append(sorted_positions[first:last])
         return positions
+
+
+def is_among(positions: Ids, ascending: Ids) -> NDArray[np.bool_]:
+    """Return which positions are in an ascending array, however long that one is."""
+    if not len(ascending):
+        return np.zeros(len(positions), np.bool_)
+    nearest = np.searchsorted(ascending, positions)
+    return ascending.take(nearest, mode="clip") == positions
 
 
 def _tables(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.completion.context_tables import END, START, Ids
+from redraft.completion.context_tables import END, START, Ids, is_among
 from redraft.completion.ngram_index import ORDERS, NgramIndex
 
 MAX_TOKENS = 32
@@ -44,6 +44,14 @@ class Stream:
 
     tokens: Ids
     widths: NDArray[np.int16]
+
+    @classmethod
+    def join(cls, streams: "Sequence[Stream]") -> "Stream":
+        """Concatenate streams."""
+        return cls(
+            np.concatenate([stream.tokens for stream in streams]),
+            np.concatenate([stream.widths for stream in streams]),
+        )
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,7 @@ def in_project(
     for i in reversed(range(len(matches))):
         positions = matches[i][:: -(-len(matches[i]) // _SCANNED)]
         if i + 1 < len(matches):
-            positions = positions[~np.isin(positions, matches[i + 1])]
+            positions = positions[~is_among(positions, matches[i + 1])]
         rows = index.rows[positions]
         kept = is_source[rows]
         positions, rows = positions[kept], rows[kept]
@@ -176,18 +184,21 @@ def in_similar(
 
     Of several equally long matches the one whose offset is nearest to that of the cursor.
     """
-    found = []
-    for rank, (stream, probability) in enumerate(zip(streams, probabilities, strict=True)):
-        lengths = match_lengths(stream.tokens, context)
-        best = int(lengths.max(initial=0))
-        if not best:
-            continue
-        positions = np.flatnonzero(lengths == best)
-        nearest = positions[np.argmin(np.abs(positions - 1 - len(context)))]
-        occurrence = occurrences_at(
-            stream, np.asarray([nearest], np.int32), SIMILAR, level=np.asarray([float(best)])
-        )
-        occurrence.rank[:] = rank
-        occurrence.probability[:] = probability
-        found.append(occurrence)
-    return found
+    if not streams:
+        return []
+    joined = Stream.join(streams)
+    lengths = match_lengths(joined.tokens, context)  # no match extends beyond a `START`
+    ends = np.cumsum([len(stream.tokens) for stream in streams]).tolist()
+    ranks, nearest = [], []
+    for rank, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        best = int(lengths[start:end].max())
+        if best:
+            offsets = np.flatnonzero(lengths[start:end] == best)
+            offset = offsets[np.argmin(np.abs(offsets - 1 - len(context)))]
+            ranks.append(rank)
+            nearest.append(start + int(offset))
+    positions = np.asarray(nearest, np.int32)
+    found = occurrences_at(joined, positions, SIMILAR, level=lengths[positions].astype(float))
+    found.rank[:] = ranks
+    found.probability[:] = [probabilities[rank] for rank in ranks]
+    return [found] if ranks else []

@@ -89,10 +89,12 @@ class CompletionEngine:
         return are_functions and not has_network
 
     def prepare(self) -> None:
-        """Build the n-gram indexes now, if they will be needed."""
-        for family in {PYTHON.family, *self._functions}:
+        """Build what the first suggestion would build otherwise, if it will be needed."""
+        for family, functions in {PYTHON.family: [], **self._functions}.items():
             if self.copies(family):
                 self.index_of(family).prepare()
+                for example in functions[:1]:
+                    self._similar(example.x, language_of_family(family))
 
     def complete(
         self,

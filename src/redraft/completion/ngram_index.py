@@ -121,7 +121,8 @@ class NgramIndex:
     def names_of(self, row: int) -> frozenset[int]:
         """Return the ids of the names in an example."""
         if row not in self._names:
-            first, last = np.searchsorted(self.rows, [row, row + 1])
+            # of the type of `rows`: NumPy would convert all of them otherwise
+            first, last = np.searchsorted(self.rows, np.asarray([row, row + 1], np.int32))
             tokens = self.tokens[first:last]
             self._names[row] = frozenset(tokens[self.classes[tokens] == NAME].tolist())
         return self._names[row]

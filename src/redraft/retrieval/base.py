@@ -95,7 +95,7 @@ class Retriever(ABC):
                 inputs, pool, exclude=exclude, where=where, without=without, distinct=distinct
             )
             return [draw(ranked, k, rng) for ranked in nearest]
-        mask = allowed(self.examples, where, without)
+        mask = allowed(self.stored, where, without)
         available = len(self.examples) if mask is None else int(mask.sum())
         prototypes: list[list[Prototype]] = [[] for _ in inputs]
         pending, pool = list(range(len(inputs))), k + 4
@@ -114,12 +114,12 @@ class Retriever(ABC):
 
     def matching(self, where: Mapping[str, Any]) -> list[int]:
         """Return the rows of the examples whose meta has these values."""
-        mask = allowed(self.examples, where, None)
+        mask = allowed(self.stored, where, None)
         return [] if mask is None else np.flatnonzero(mask).tolist()
 
     @cached_property
     def stored(self) -> Examples:
-        """The examples with their indexes of equal inputs and identities."""
+        """The examples with their indexes of equal inputs, of identities, and masks of filters."""
         return examples_of(self.examples)
 
     def _ranked(

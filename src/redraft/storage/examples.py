@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 LINES = "examples.jsonl"
 
+MAX_MASKS = 8
+"""Masks of filters that examples in memory keep: a code base in several languages has one each."""
+
 Rows = NDArray[np.int64]
 Values = Mapping[str, Any]
 """Values of a filter on the meta of examples."""
@@ -114,6 +117,7 @@ class InMemoryExamples(Examples):
 
     def __init__(self, examples: Sequence[Example]) -> None:
         self._examples = examples
+        self._masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
     def __len__(self) -> int:
         return len(self._examples)
@@ -126,6 +130,20 @@ class InMemoryExamples(Examples):
 
     def __getitem__(self, row: int | slice) -> Example | Sequence[Example]:
         return self._examples[row]
+
+    def allowed(self, where: Values, without: Values) -> NDArray[np.bool_]:
+        """Return a mask of the rows whose meta has all of `where`, not all of `without`."""
+        key = tuple(
+            tuple((name, str(value)) for name, value in v.items()) for v in (where, without)
+        )
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = super().allowed(where, without)
+            mask.flags.writeable = False
+            if len(self._masks) >= MAX_MASKS:
+                self._masks = {}
+            self._masks[key] = mask
+        return mask
 
     def replaced(self, rows: Sequence[int], added: Sequence[Example]) -> Sequence[Example]:
         """Return the examples without `rows` and with `added` appended."""
