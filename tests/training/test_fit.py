@@ -8,6 +8,7 @@ import pytest
 from redraft import Example, RetrieveAndEdit
 from redraft.editing.neural import NeuralEditor
 from redraft.errors import ConfigError
+from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.retrieval.bow import BowRetriever
 from redraft.training.fit import (
     RETRIEVER_SHARE,
@@ -140,6 +141,19 @@ def test_more_of_a_small_set_is_held_out_to_judge_a_network() -> None:
 
     assert [held_out(count, judges=False) for count in (200, 600, 2_000)] == [20, 60, 200]
     assert [held_out(count, judges=True) for count in (200, 600, 2_000)] == [40, 100, 200]
+
+
+def test_the_newest_of_equal_inputs_comes_first_though_some_pairs_are_held_out() -> None:
+    examples = [Example({"text": f"Question {i % 40}"}, f"answer {i}") for i in range(120)]
+    examples += [Example({"text": f"asked once {i}"}, str(i)) for i in range(120)]
+    parts = Split.of(examples, FitOptions(), judges=True)
+    assert parts.dev
+    assert all(example.x["text"].startswith("asked once") for example in parts.dev)
+    assert len(parts.train) + len(parts.dev) == len(examples)
+    retriever = Bm25Retriever.build(parts.train).add(parts.dev)
+    for i in range(40):
+        [[newest]] = retriever.retrieve([{"text": f"question {i}?"}], 1)
+        assert newest.example.y == f"answer {80 + i}"
 
 
 def test_no_time_is_left_of_no_limit_and_a_second_of_a_spent_budget() -> None:

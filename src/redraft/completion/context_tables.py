@@ -59,7 +59,8 @@ def is_among(positions: Ids, ascending: Ids) -> NDArray[np.bool_]:
     if not len(ascending):
         return np.zeros(len(positions), np.bool_)
     nearest = np.searchsorted(ascending, positions)
-    return ascending.take(nearest, mode="clip") == positions
+    is_found: NDArray[np.bool_] = ascending.take(nearest, mode="clip") == positions
+    return is_found
 
 
 def _tables(

@@ -30,6 +30,19 @@ def split(
     groups: Groups | None = None,
 ) -> dict[str, Sequence[Example]]:
     """Split the examples by `shares`; those with equal `meta[by]`, or of a group, stay together."""
+    rows = split_rows(examples, shares, seed=seed, by=by, groups=groups)
+    return {name: take(examples, part) for name, part in rows.items()}
+
+
+def split_rows(
+    examples: Sequence[Example],
+    shares: Mapping[str, float],
+    *,
+    seed: int,
+    by: str | None = None,
+    groups: Groups | None = None,
+) -> dict[str, list[int]]:
+    """Return the rows, ascending, of the parts that `split` returns."""
     if not shares or min(shares.values()) < 0 or not math.isclose(sum(shares.values()), 1):
         raise PairsError(f"shares of a split must be positive and sum to 1, got {dict(shares)}")
     groups = _groups(examples, by) if groups is None else groups
@@ -41,7 +54,7 @@ def split(
     for key in sorted(keys, key=lambda key: -len(groups[key])) if groups else keys:
         name = max(rows, key=lambda name: wanted[name] - len(rows[name]))
         rows[name].extend(groups[key] if groups else [int(key)])
-    return {name: take(examples, sorted(part)) for name, part in rows.items()}
+    return {name: sorted(part) for name, part in rows.items()}
 
 
 def _groups(examples: Sequence[Example], by: str | None) -> Groups:

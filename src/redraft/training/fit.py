@@ -12,12 +12,13 @@ import numpy as np
 
 from redraft.config.ranges import shown
 from redraft.config.toml import override
-from redraft.data.split import split
+from redraft.data.split import split_rows
 from redraft.editing.confidence import Confidence, features_of_candidate
 from redraft.editing.lm_editor import LmEditor
 from redraft.errors import ConfigError
 from redraft.metrics.scores import score
 from redraft.model import RetrieveAndEdit
+from redraft.storage.disk import take
 from redraft.storage.examples import is_on_disk
 from redraft.training import editor_config as editor_settings
 from redraft.training import retriever_config as retriever_settings
@@ -26,7 +27,7 @@ from redraft.training.process_group import SINGLE_PROCESS, ProcessGroup
 from redraft.training.progress import OnStep
 from redraft.training.retriever_config import RetrieverConfig
 from redraft.training.schedule import RunOptions
-from redraft.types import Example
+from redraft.types import Example, input_digest
 
 DEV_SHARE = 0.1
 DEV_MAX = 300
@@ -92,7 +93,7 @@ class Split:
     def of(
         cls, examples: Sequence[Example], options: FitOptions, *, judges: bool = False
     ) -> "Split":
-        """Split `examples`, independently of the seed.
+        """Split `examples`, independently of the seed; no input of dev is stored in train, too.
 
         If dev also judges a network beside other proposers, a small set holds out more.
         """
@@ -103,8 +104,17 @@ class Split:
         share = min(DEV_SHARE, DEV_MAX / len(examples))
         if judges:
             share = max(share, min(JUDGED_SHARE, JUDGED / len(examples)))
-        parts = split(examples, {"train": 1 - share, "dev": share}, seed=0)
-        return cls(parts["train"], parts["dev"])
+        rows = split_rows(examples, {"train": 1 - share, "dev": share}, seed=0)
+        train, dev = (take(examples, rows[part]) for part in ("train", "dev"))
+        # of equal inputs the last is the newest, and dev is appended to train afterwards
+        keys = [input_digest(example.x) for example in dev]
+        asked = set(keys)
+        shared = {key for example in train if (key := input_digest(example.x)) in asked}
+        if shared:
+            moved = [row for row, key in zip(rows["dev"], keys, strict=True) if key in shared]
+            train = take(examples, sorted([*rows["train"], *moved]))
+            dev = [example for example, key in zip(dev, keys, strict=True) if key not in shared]
+        return cls(train, dev)
 
 
 def after_retriever(options: FitOptions) -> FitOptions:
