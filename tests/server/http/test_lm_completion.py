@@ -79,7 +79,11 @@ def test_every_model_shows_its_own_functions(lm: Endpoint, tmp_path: Path) -> No
     with running(*folders, "--lm", lm.url) as server:
         for name in ("circle", "square"):
             ask(server, text, model=name)  # the model's name is looked up in the background
-            wait_until(lambda name=name: generated(ask(server, text, model=name, wait=5)) != [])
+
+            def is_generated(name: str = name) -> bool:
+                return bool(generated(ask(server, text, model=name, wait=5)))
+
+            wait_until(is_generated)
             assert f"{name}_area" in json.dumps(lm.bodies[-1])
 
 
