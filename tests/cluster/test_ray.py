@@ -16,6 +16,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from redraft import Example
+from redraft.bulk.addresses import PARTIAL
 from redraft.cli.app import app
 from tests.cluster.ray_cluster import RayNodes, ray_nodes
 from tests.conftest import Run
@@ -122,7 +123,8 @@ def test_a_node_or_the_whole_cluster_dies_in_the_middle_and_nothing_is_lost(
             f"error: {cluster.address}: lost the Ray cluster; written shards are kept, "
             "run the same command to resume\n"
         )
-        there = contents(lost)
+        # a node that was killed while it wrote leaves a part, which the next run removes
+        there = {name: kept for name, kept in contents(lost).items() if PARTIAL not in name}
         assert 3 <= len(there) < 60
         assert {name: contents(whole)[name] for name in there} == there
         assert "no Ray cluster answers there" in refusal(redraft, *embed, *ray, "-o", lost)
