@@ -73,7 +73,6 @@ def command(
         facts = describe_model(model, store=store)
     columns, fields = options.columns(x_columns, y_column), fields_of(loaded.retriever.examples)
     examples = list(options.read_examples(pairs, columns, skip_bad=skip_bad, fields=fields))
-    _warn_of_stored(examples, loaded.retriever.examples)
     evaluation = evaluate(loaded, examples, language=equal.language)
     with working("writing the report"):
         claim(out, "evaluation")
@@ -84,6 +83,7 @@ def command(
     else:
         system = f"{loaded.retriever.name} + {loaded.editor.name}"
         print_scores(system, evaluation.scores, title=str(pairs), retrieval=evaluation.retrieval)
+    _warn_of_stored(examples, loaded.retriever.examples)
     print_note(f"{files}: {out}/")
 
 
