@@ -24,8 +24,8 @@ from redraft.types import Candidate, Example, Input, normal_input
 MAX_STORED = 500
 """Training inputs that are asked again."""
 
-NONSENSE = 200
-"""Nonsense inputs per set."""
+NONSENSE, NONSENSE_SEEDS = 200, range(3)
+"""Nonsense inputs per set and seed."""
 
 STORED, UNKNOWN = "stored and added", "unknown"
 """The variants of the rows."""
@@ -142,7 +142,7 @@ def unknown_row(fitted: Fitted, answers: Sequence[Candidate | None]) -> Row:
     """Ask nonsense, and count marks and invented values among the `answers` to the asked pairs."""
     pairs = fitted.pairs
     known = [example.x for example in (*pairs.train, *pairs.asked)]
-    strange = [example.x for example in nonsense(0, NONSENSE, known)]
+    strange = [example.x for seed in NONSENSE_SEEDS for example in nonsense(seed, NONSENSE, known)]
     invented = [
         (answer, _is_right(answer, example.y))
         for answer, example in zip(answers, pairs.asked, strict=True)

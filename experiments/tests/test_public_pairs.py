@@ -141,7 +141,7 @@ def test_promises_hold_on_pairs_that_are_stored_or_added(folder: Path, tmp_path:
     assert kept.metrics["stored"] == kept.metrics["added"] == 100.0
     assert kept.config["n_stored"] == 24
     assert kept.config["n_revalued"] == 6
-    assert by_variant["unknown"].config["n_nonsense_marked"] == 200
+    assert by_variant["unknown"].config["n_nonsense_marked"] == 600
     assert by_variant["unknown"].metrics["nonsense_marked"] > 50
     pooled = [row for row in rows if row.setting == "all question splits"]
     assert [row.n for row in pooled] == [12]

@@ -48,6 +48,9 @@ def test_a_network_that_does_not_help_is_not_used() -> None:
     assert isinstance(model.editor, ChoosingEditor)
     assert model.editor.neural is None
     assert any("the network is not used" in line for line in lines)
+    untrained = RetrieveAndEdit.fit(MANY)
+    inputs = ["greet Nobody", "greet Ada Nobody", "who is it?"]
+    assert model.predict(inputs, 3) == untrained.predict(inputs, 3)
 
 
 def test_a_network_that_cannot_be_judged_is_not_trained() -> None:

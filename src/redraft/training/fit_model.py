@@ -21,6 +21,7 @@ from redraft.errors import ConfigError, PairsError
 from redraft.model import RetrieveAndEdit
 from redraft.registry import EDITORS, RETRIEVERS, check_part, find_part, reference_of
 from redraft.retrieval.base import Retriever
+from redraft.storage.examples import is_on_disk
 from redraft.training.epoch_sampling import vocabulary_sample
 from redraft.training.fit import (
     FitOptions,
@@ -79,7 +80,7 @@ def fit_model(
         fitted = fit_retriever(parts, retriever, options)
         # examples held out of training are retrieved from as well
         held_out = [] if options.dev is not None else parts.dev
-        complete = fitted.add(held_out) if held_out else fitted
+        complete = _indexed(fitted, examples, held_out)
         remaining = after_retriever(options) if learns_retriever else options
         if not is_choosing:
             return RetrieveAndEdit(complete, _fit_editor(parts, fitted, editor, remaining))
@@ -104,6 +105,20 @@ def fit_model(
             seconds = LM_SHARE * options.budget if options.budget else math.inf
             chosen = add_lm(chosen, options.lm, judge, options, seconds=seconds)
     return RetrieveAndEdit(complete, chosen)
+
+
+def _indexed(
+    fitted: Retriever, examples: Sequence[Example], held_out: Sequence[Example]
+) -> Retriever:
+    """Return the retriever over all examples: in their order, as an untrained model has them.
+
+    What takes minutes is not done twice: embedded examples and those on disk keep their places,
+    and the held-out ones come last.
+    """
+    if not held_out:
+        return fitted
+    is_slow = is_on_disk(examples) or fitted.embeddings([0]) is not None
+    return fitted.add(held_out) if is_slow else fitted.with_examples(examples)
 
 
 def _trains_network(options: FitOptions) -> bool:
