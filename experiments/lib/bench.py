@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.lib.costs import training_costs, training_seconds
 from experiments.lib.example_scores import append_scores
-from experiments.lib.paired import difference_rows
+from experiments.lib.paired import PAPERS_DEFAULT, PAPERS_UNAIDED, difference_rows
 from experiments.lib.results import DECIMALS, SIMILARITY, Measured, Row
 from experiments.lib.settings import merged
 from redraft.config.toml import DEFAULT_RETRIEVER
@@ -244,5 +244,5 @@ def system_rows(bench: Bench) -> Iterator[Measured]:
 def paper_rows(bench: Bench) -> Iterator[Measured]:
     """Measure both with the paper's LSTMs at their published size and steps."""
     variant, settings = bench.questions.variant, asdict(preset_config("paper", 0))
-    yield bench.edited("retrieve+edit (paper)", variant, "task", settings)[0]
-    yield bench.edited("seq2seq (paper)", variant, "none", settings)[0]
+    yield bench.edited(PAPERS_DEFAULT, variant, "task", settings)[0]
+    yield bench.edited(PAPERS_UNAIDED, variant, "none", settings)[0]

@@ -20,7 +20,15 @@ DEFAULT, UNAIDED = "retrieve+edit", "seq2seq"
 NETWORK = "retrieve+edit (network)"
 """A network that reads a prototype, where the default has none."""
 
-OTHER_PAIRS = (("task", "lexical"), ("reranked", "lexical"), (NETWORK, UNAIDED))
+PAPERS_DEFAULT, PAPERS_UNAIDED = "retrieve+edit (paper)", "seq2seq (paper)"
+"""Both with the paper's LSTMs."""
+
+OTHER_PAIRS = (
+    ("task", "lexical"),
+    ("reranked", "lexical"),
+    (NETWORK, UNAIDED),
+    (PAPERS_DEFAULT, PAPERS_UNAIDED),
+)
 """Other systems that are compared with one another."""
 
 Groups = Mapping[tuple[str, str, str], Mapping[int | str, Measured]]

@@ -18,7 +18,7 @@ from experiments.autocomplete.completions import (
 )
 from experiments.autocomplete.run import lstm_settings
 from experiments.autocomplete.settings import PAPER, Build, Functions
-from experiments.lib.paired import NETWORK
+from experiments.lib.paired import NETWORK, PAPERS_DEFAULT, PAPERS_UNAIDED
 from experiments.lib.results import Measured
 from experiments.lib.settings import merged
 from experiments.paper_conditions.cards import COPYING
@@ -33,7 +33,6 @@ from redraft.training.retriever_task import input_target, task_target
 
 SETTING = "near-copies"
 METRICS = COMPLETIONS
-LSTM = "the paper's LSTM"
 
 ACROSS = {"prototypes": {"cross_project": 1.0, "prototype_dropout": 0.0}}
 """Prototypes of other packages in training, as in answering."""
@@ -85,11 +84,9 @@ class NearCopyBench:
         """Measure both with the paper's LSTM, its copying and its retriever; Seq2Seq is faster."""
         settings = merged(lstm_settings(), {"network": {"copying": COPYING[COPIES]}})
         editor, about = self.bench.editor("seq2seq LSTM", NoRetriever(self.train), settings)
-        measured = self.bench.measure("seq2seq", self.setting, editor, about)
-        yield replace(measured, row=replace(measured.row, variant=LSTM))
+        yield self.bench.measure(PAPERS_UNAIDED, self.setting, editor, about)
         encoder, _ = self.bench.encoder(TaskRetriever.name, task_target)
         build = partial(TaskRetriever.build, encoder=encoder)
         found = self.bench.found(self.setting, TaskRetriever.name, build)
         editor, about = self.bench.editor("retrieve+edit LSTM", build(self.train), settings)
-        measured = self.bench.measure("retrieve+edit", self.setting, editor, about, found=found)
-        yield replace(measured, row=replace(measured.row, variant=LSTM))
+        yield self.bench.measure(PAPERS_DEFAULT, self.setting, editor, about, found=found)

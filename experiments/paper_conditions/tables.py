@@ -4,14 +4,15 @@ from collections.abc import Mapping
 
 from experiments.autocomplete.run import PUBLISHED
 from experiments.autocomplete.tables import RATIOS
-from experiments.lib.paired import DEFAULT, OTHER_PAIRS, UNAIDED
+from experiments.lib.paired import DEFAULT, OTHER_PAIRS, PAPERS_UNAIDED, UNAIDED
 from experiments.lib.results import Row
 from experiments.lib.tables import Table
 from experiments.paper_conditions import cards, functions
 
 
 def _is_ratio(row: Row) -> bool:
-    return (row.system, row.baseline) in ((DEFAULT, UNAIDED), *OTHER_PAIRS)
+    compared = ((DEFAULT, UNAIDED), (DEFAULT, PAPERS_UNAIDED), *OTHER_PAIRS)
+    return (row.system, row.baseline) in compared
 
 
 TABLES: Mapping[str, Table] = {

@@ -12,7 +12,7 @@ from experiments.lib.bench import Bench, Questions
 from experiments.lib.paired import difference_rows
 from experiments.lib.settings import merged
 from experiments.paper_conditions import cards, functions
-from experiments.paper_conditions.functions import LSTM, NearCopyBench
+from experiments.paper_conditions.functions import NearCopyBench
 from experiments.paper_conditions.near_copies import write_corpus
 from experiments.paper_conditions.tables import TABLES
 from experiments.tests.wheels import source, write_wheel
@@ -64,21 +64,26 @@ def test_every_system_is_measured_on_the_same_functions(bench: NearCopyBench) ->
         *bench.system_rows(),
         *bench.lstm_rows(),
     ]
-    systems = [(each.row.system, each.row.variant) for each in measured]
-    alone = [(name, "") for name in ("lexical", "bm25", "task", "input", "reranked")]
-    both = ("retrieve+edit", "seq2seq")
-    plain = [(name, "") for name in ("retrieve+edit", "retrieve+edit (network)", "seq2seq")]
-    assert systems == [*alone, *plain, *((name, LSTM) for name in both)]
+    alone = ["lexical", "bm25", "task", "input", "reranked"]
+    editors = ["retrieve+edit", "retrieve+edit (network)", "seq2seq"]
+    papers = ["seq2seq (paper)", "retrieve+edit (paper)"]
+    assert [each.row.system for each in measured] == [*alone, *editors, *papers]
     assert {(each.row.setting, each.row.n) for each in measured} == {("near-copies", 4)}
-    copying, unaided = (each.row.config for each in measured[-2:])
+    unaided, copying = (each.row.config for each in measured[-2:])
     assert copying["network"]["copying"] == unaided["network"]["copying"] == "prototype"
     assert unaided["encoding"]["prototypes"] == 0
     differences = list(difference_rows(measured, functions.METRICS))
-    pairs = {(row.system, row.baseline, row.variant) for row in differences}
-    assert {("retrieve+edit", "seq2seq", ""), ("retrieve+edit", "seq2seq", LSTM)} <= pairs
-    assert ("retrieve+edit (network)", "seq2seq", "") in pairs
+    pairs = {(row.system, row.baseline) for row in differences}
+    compared = {
+        ("retrieve+edit", "seq2seq"),
+        ("retrieve+edit", "seq2seq (paper)"),
+        ("retrieve+edit (paper)", "seq2seq (paper)"),
+        ("retrieve+edit (network)", "seq2seq"),
+    }
+    assert compared <= pairs
     shown = TABLES["paper conditions, ratios"].markdown(differences)
     assert "reranked − lexical" in shown
+    assert all(f"{one} − {other}" in shown for one, other in compared)
 
 
 def test_both_systems_copy_as_the_condition_says(
