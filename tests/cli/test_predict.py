@@ -203,7 +203,7 @@ def test_a_model_abstains_where_it_is_not_sure(folder: Path) -> None:
     assert (sure["output"], sure["abstained"]) == (OUTPUT, False)
     shown = predict(folder / "sure", TEXT, "--min-confidence", 0.999, "--format", "table").stdout
     assert shown.startswith("no answer: the best candidate's confidence is ")
-    assert "below 100%" in shown
+    assert "below 100 %" in shown
     assert "│ candidate · " in shown
     assert "│ answer" not in shown
 
@@ -219,7 +219,7 @@ def test_a_precision_that_rests_on_few_pairs_is_warned_of(folder: Path) -> None:
     assert "warning" not in predict(folder / "sure", TEXT, "--precision", 0.0).stderr
     done = predict(folder / "shop", UNKNOWN, "--precision", 0.99)
     count = re.search(
-        r"warning: a precision of 99% rests on (\d+) held-out pairs, and 299", done.stderr
+        r"warning: a precision of 99 % rests on (\d+) held-out pairs, and 299", done.stderr
     )
     assert count is not None, done.stderr
 

@@ -67,11 +67,12 @@ def fields(x: Input) -> Text:
 
 
 def source(example: "Example") -> str:
-    """Return the file and line of an example, or the start of its meta."""
+    """Return the file and line of an example, or the first three values of its meta."""
     meta = example.meta
     if "file" in meta:
         return f"{meta['file']}:{meta['line']}" if "line" in meta else str(meta["file"])
-    return ", ".join(f"{key}={value}" for key, value in list(meta.items())[:3])
+    known = [f"{key}={value}" for key, value in meta.items() if value not in ("", None)]
+    return ", ".join(known[:3])
 
 
 def coloured(diff: Diff) -> Text:
@@ -97,12 +98,14 @@ def traced(
             if is_value and marks:
                 part = _INVENTED[2].format(part)
             shown.append(part, style=_INVENTED[1] if is_value else style)
-        spaces = len(shown.plain) - len(shown.plain.lstrip())  # belong to no word
         before, after = marked.split("{}") if marks and shown.plain.strip() else ("", "")
-        text.append(shown.plain[:spaces])
+        start = len(shown.plain) - len(shown.plain.lstrip())  # spaces belong to no word,
+        end = max(start, len(shown.plain.rstrip()))  # and a mark alone on a line explains nothing
+        text.append(shown.plain[:start])
         text.append(before, style=style)
-        text.append_text(shown[spaces:])
+        text.append_text(shown[start:end])
         text.append(after, style=style)
+        text.append(shown.plain[end:])
     return text
 
 
@@ -167,10 +170,12 @@ def candidate_panel(
     return Panel(shown_parts, title=_confidence(candidate), title_align="left")
 
 
-def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool) -> Panel:
+def explained_panel(
+    x: Input, candidate: "Candidate", *, marks: bool, rank: int | None = None
+) -> Panel:
     """Return a panel with scores, prototype, diff and the origin of each token.
 
-    `marks` replaces styles by characters, for output to a file.
+    `marks` replaces styles by characters, for output to a file. The title begins with the `rank`.
     """
     parts: list[RenderableType] = [fields(x), Text(), *_prototype_parts(candidate)]
     if candidate.prototype is not None:
@@ -184,7 +189,7 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
         parts += [Text(), Text("origin of its tokens", style="bold")]
         parts += [legend(candidate, marks=marks), Text()]
         parts += [traced(candidate.provenance, marks=marks, invented=candidate.invented)]
-    title = [str(rank), _confidence(candidate)]
+    title = [str(rank) if rank else None, _confidence(candidate)]
     if candidate.log_prob is not None:
         title.append(f"log-probability {candidate.log_prob:.3f}")
     return Panel(Group(*parts), title=" · ".join(filter(None, title)), title_align="left")
@@ -217,12 +222,13 @@ def completed_function(function: "Example", typed: str, suggestion: "Completion"
     cited = (
         f"from {origin.example.x['name']}, {source(origin.example)}" if origin else "names edited"
     )
-    return text.append(f"    {suggestion.probability or 0:.0%}, {cited}")
+    return text.append(f"    {100 * (suggestion.probability or 0):.0f} %, {cited}", style="dim")
 
 
 def abstained_line(confidence: float, threshold: float) -> Text:
     """Return the line that explains why the model abstained."""
-    reason = f"the best candidate's confidence is {confidence:.0%}, below {threshold:.0%}"
+    shares = f"{100 * confidence:.0f} %, below {100 * threshold:.0f} %"
+    reason = f"the best candidate's confidence is {shares}"
     return Text(f"no answer: {reason}", style="bold yellow")
 
 

@@ -179,8 +179,8 @@ def _too_few(calibration: Calibration) -> str:
         return ""
     return (
         f'<p class="warnings">{counted(calibration.n, "answer")} cannot show a precision of '
-        f"{STATED_PRECISION:.0%}: at least {needed} are needed, all of them right. Evaluate on "
-        "more pairs before you rely on a threshold.</p>"
+        f"{100 * STATED_PRECISION:.0f} %: at least {needed} are needed, all of them right. "
+        "Evaluate on more pairs before you rely on a threshold.</p>"
     )
 
 
