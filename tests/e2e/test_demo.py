@@ -18,6 +18,7 @@ def test_the_demo_ends_with_a_table_a_report_a_model_and_commands_to_paste(
     assert "no answer: the best candidate's confidence is" in done.stdout
     assert re.search(r"Asked: .+\n +SELECT name FROM agents.+\nconfidence \d+ %", done.stdout)
     assert "5 were cut out and are typed again" in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.split("2. Your own code")[0].splitlines())) <= 80
     assert "▏return a.max_mag(b, context=self)" in done.stdout
     assert done.stdout.count("▏") == 5
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

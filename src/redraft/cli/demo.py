@@ -86,8 +86,8 @@ def command(
         model = RetrieveAndEdit.fit(examples, options=FitOptions(seed=SEED, log=print_note))
         model.save(out / "model")
     console.print(
-        f"[bold]1. Questions → SQL[/bold]\n{len(examples)} questions of a support team, with the "
-        f"SQL of each: fitted in {time.monotonic() - started:.1f} s, nothing trained.\n"
+        f"[bold]1. Questions → SQL[/bold]\n{len(examples)} questions of a support team with their "
+        f"SQL, fitted without training in {time.monotonic() - started:.1f} s\n"
     )
     _ask(model)
     shown, table = _compare(model, held_out, seconds)
@@ -220,9 +220,9 @@ def _complete_code() -> None:
     count = sum(kind_of(example.x) == "function" for example in model.retriever.examples)
     console = stdout()
     console.print(
-        f"\n[bold]2. Your own code[/bold]\n{count:,} functions of the "
-        f"standard library, indexed without training. {len(cut)} were cut out and are typed again; "
-        "what is suggested at the cursor:"
+        f"\n[bold]2. Your own code[/bold]\n{count:,} functions of the standard library, indexed "
+        f"without training.\n{len(cut)} were cut out and are typed again. The suggestions at the "
+        "cursor:"
     )
     for function, lines in asked:
         typed = "".join(f"{line}\n" for line in function.y.split("\n")[:lines])

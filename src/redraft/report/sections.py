@@ -200,7 +200,7 @@ def _distances(plot: Plot) -> Section:
         '<li><i class="key dashed"></i>median</li>'
     )
     figure = figure_markup(plot, "distances", "Histogram of the prototypes' distances", legend)
-    return Section("distances", "Distances", "How far are the prototypes?", figure, plot)
+    return Section("distances", "Distances", "How far away are the prototypes?", figure, plot)
 
 
 def _map(embeddings: EmbeddingMap, plot: Plot) -> Section:
