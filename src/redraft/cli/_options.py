@@ -36,7 +36,9 @@ PairsArgument = Annotated[
         "be gzipped (.gz)."
     ),
 ]
-ModelArgument = Annotated[Path, argument("Model folder written by `redraft fit`.")]
+ModelArgument = Annotated[
+    Path, argument("Model folder written by `redraft fit` or `redraft index`.")
+]
 XColumns = Annotated[
     str,
     typer.Option(

@@ -63,8 +63,8 @@ def command(
 
     300 questions with their SQL, as four colleagues wrote them, are fitted in seconds. The demo
     asks new questions, one that nothing in the index answers, and one whose answer was added a
-    moment ago; then it compares ways to answer held-out questions. At last it completes a Python
-    function from the standard library of this machine.
+    moment ago; then it compares ways to answer held-out questions. Finally it
+    completes functions of the standard library of this machine.
 
     Example: `redraft demo -o demo/`
     """
