@@ -232,13 +232,13 @@ def completed_function(function: "Example", typed: str, suggestion: "Completion"
     text.append(f"    def {function.x['name']}({function.x['arguments']}):\n")
     text.append("".join(f"        {line}\n" for line in typed.splitlines()))
     added = suggestion.text.strip().replace("\n    ", "\n        ")
-    text.append("        ▏").append(added, style="bold green")
+    text.append("       ▏").append(added, style="bold green")  # in line with the typed code
     origin = suggestion.prototype
     cited = (
         f"from {origin.example.x['name']}, {source(origin.example)}" if origin else "names edited"
     )
     probability = 100 * (suggestion.probability or 0)
-    return text.append(f"\n         {probability:.0f} %, {cited}", style="dim")
+    return text.append(f"\n        {probability:.0f} %, {cited}", style="dim")
 
 
 def abstained_line(confidence: float, threshold: float) -> Text:
