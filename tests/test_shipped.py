@@ -112,7 +112,8 @@ def test_the_quickstart_prints_what_it_shows(tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.*?)```(?:\n\n```text\n(.*?)```)?", page, flags=re.DOTALL)
     assert [bool(shown) for _, shown in blocks] == [False, True, False, True, True]
     for commands, shown in blocks:
-        outputs = [run(command, tmp_path) for command in commands.splitlines()]
+        lines = commands.replace("\\\n", " ").splitlines()
+        outputs = [run(command, tmp_path) for command in lines]
         if shown:
             assert without_figures(outputs[-1]) == without_figures(shown)
 

@@ -133,7 +133,11 @@ def test_the_http_page_has_every_route_schema_and_metric() -> None:
 def commands_of_pages() -> list[str]:
     """Return every `redraft` command that stands on a line of its own in the pages."""
     pages = [ROOT / path for path in reachable_files() if path.endswith(".md")]
-    lines = (line.strip() for page in pages for line in page.read_text().splitlines())
+    lines = (
+        line.strip()
+        for page in pages
+        for line in page.read_text().replace("\\\n", " ").splitlines()
+    )
     shown = {line.removeprefix("$ ") for line in lines if re.match(r"(\$ )?redraft [a-z]", line)}
     return sorted(re.split(r" +#| [>|&]", line)[0] for line in shown)
 

@@ -75,6 +75,53 @@ def test_an_empty_input_is_refused(table: Path, verb: str, arguments: tuple[str,
     assert (done.exit_code, done.stderr) == (2, "error: the input is empty; give some text\n")
 
 
+def test_blank_rows_of_an_export_are_no_rows(table: Path) -> None:
+    table.write_bytes(table.read_bytes() + b"\r\n;;\r\n\r\n ;; ;;\r\n")
+    done = run("check", table, *COLUMNS, "--format", "table")
+    assert "11 rows, 9 good, 2 bad" in done.stdout
+
+
+def test_empty_values_of_meta_are_not_shown(table: Path) -> None:
+    model = table.with_name("model")
+    text = table.read_text(encoding="utf-8-sig").replace("bo", "").replace("ann", "")
+    table.write_text(text, encoding="utf-8")
+    run("fit", table, "-o", model, *COLUMNS, "--no-train", "--skip-bad", table.with_name("b.jsonl"))
+    done = run("predict", model, "show item 77", "--format", "table")
+    assert "prototype · the training examples · distance" in done.stdout
+
+
+def test_a_table_of_inputs_is_answered_by_its_column(table: Path) -> None:
+    model, asked = table.with_name("model"), table.with_name("asked.csv")
+    run("fit", table, "-o", model, *COLUMNS, "--no-train", "--skip-bad", table.with_name("b.jsonl"))
+    asked.write_text("id;question\n1;show item 3\n;\n2;Show item 5\n", encoding="utf-8")
+    answers = rows(run("predict", model, "--file", asked).stdout)
+    assert [answer["output"] for answer in answers] == ["SELECT 3;", "SELECT 5;"]
+    asked.with_suffix(".tsv").write_text("x.question\tid\nshow item 3\t1\n", encoding="utf-8")
+    (answer,) = rows(run("predict", model, "--file", asked.with_suffix(".tsv")).stdout)
+    assert answer["x"] == {"question": "show item 3"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("id;text\n1;a\n", "1: no column 'question', found 'id', 'text'; the columns must have"),
+        ("", "1: no column 'question', found none; the columns must have the names"),
+        ("id;question\n1;a;b\n", "2: expected 2 columns, got 3"),
+        ("id;question\n1;\n", "2: the input is empty; give some text"),
+        ('id;question\n1;"a" b\n', "2: not a well-formed row ("),
+    ],
+)
+def test_a_table_of_inputs_that_cannot_be_read_says_why(
+    table: Path, content: str, said: str
+) -> None:
+    model, asked = table.with_name("model"), table.with_name("asked.csv")
+    run("fit", table, "-o", model, *COLUMNS, "--no-train", "--skip-bad", table.with_name("b.jsonl"))
+    asked.write_text(content, encoding="utf-8")
+    done = run("predict", model, "--file", asked)
+    assert done.exit_code == 2
+    assert f"error: {asked}:{said}" in done.stderr
+
+
 def test_systems_are_compared_on_the_good_rows(table: Path) -> None:
     more = "".join(f"\r\nlist {count} cats;SELECT {count};bo" for count in range(5))
     table.write_bytes(table.read_bytes() + more.encode())

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.syntax import Syntax
 from typer.testing import CliRunner, Result
 
 from redraft import RetrieveAndEdit
-from redraft.cli._panels import legend, traced
+from redraft.cli._panels import code, explained_panel, legend, traced
 from redraft.cli.app import app
 from redraft.editing.beam_search import SearchConfig
 from redraft.types import Candidate, TracedToken
@@ -129,6 +130,37 @@ def test_an_invented_value_is_marked_within_its_token_and_across_tokens() -> Non
     assert "".join(marked) == "2024-07"
 
 
+@pytest.mark.parametrize(
+    ("output", "language"),
+    [
+        ("SELECT name FROM users", "SQL"),
+        ("insert into refunds values (1)", "SQL"),
+        ("with open(path) as lines:\n    return lines", "Python"),
+        ("kubectl get pods -n auth", "Text only"),
+        ("", "Python"),
+    ],
+)
+def test_an_output_is_highlighted_in_its_language(output: str, language: str) -> None:
+    shown = code(output)
+    assert isinstance(shown, Syntax)
+    assert shown.lexer is not None
+    assert shown.lexer.name == language
+
+
+def test_an_explanation_in_a_terminal_says_the_answer_once_by_origin() -> None:
+    provenance = (TracedToken("SELECT", "prototype"), TracedToken(" 7", "input"))
+    candidate = Candidate("SELECT 7", 0.0, None, provenance=provenance, confidence=0.9)
+    shown = {}
+    for marks in (False, True):
+        console = Console(file=io.StringIO(), width=80)
+        console.print(explained_panel({"text": "seven"}, candidate, marks=marks))
+        shown[marks] = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown[False].count("SELECT 7") == 1
+    assert shown[True].count("SELECT 7") == 1
+    assert "‹SELECT› «7»" in shown[True]
+    assert "╭─ confidence 90 % ─" in shown[False]
+
+
 @pytest.mark.parametrize("explain", [(), ("--explain",)])
 def test_warnings_stand_above_the_answer(explain: tuple[str, ...], folder: Path) -> None:
     options = (*explain, "--format", "table")
@@ -203,7 +235,7 @@ def test_a_model_abstains_where_it_is_not_sure(folder: Path) -> None:
     assert (sure["output"], sure["abstained"]) == (OUTPUT, False)
     shown = predict(folder / "sure", TEXT, "--min-confidence", 0.999, "--format", "table").stdout
     assert shown.startswith("no answer: the best candidate's confidence is ")
-    assert "below 100%" in shown
+    assert "below 100 %" in shown
     assert "│ candidate · " in shown
     assert "│ answer" not in shown
 
@@ -219,7 +251,7 @@ def test_a_precision_that_rests_on_few_pairs_is_warned_of(folder: Path) -> None:
     assert "warning" not in predict(folder / "sure", TEXT, "--precision", 0.0).stderr
     done = predict(folder / "shop", UNKNOWN, "--precision", 0.99)
     count = re.search(
-        r"warning: a precision of 99% rests on (\d+) held-out pairs, and 299", done.stderr
+        r"warning: a precision of 99 % rests on (\d+) held-out pairs, and 299", done.stderr
     )
     assert count is not None, done.stderr
 

@@ -41,6 +41,15 @@ def test_a_dataset_from_a_file_and_a_part_of_one_are_fitted(dataset: Any, tmp_pa
     assert [example.meta["id"] for example in model.retriever.examples] == [0, 1, 2]
 
 
+def test_a_stream_is_fitted(dataset: Any) -> None:
+    model = RetrieveAndEdit.fit(dataset.to_iterable_dataset(), columns=COLUMNS)
+    assert len(model.retriever.examples) == len(CITIES)
+    unnamed = datasets.IterableDataset.from_generator(lambda: iter(list(dataset)))
+    assert unnamed.column_names is None
+    again = RetrieveAndEdit.fit(unnamed, columns=COLUMNS)
+    assert again.retriever.examples == model.retriever.examples
+
+
 def test_a_wrong_column_and_a_dictionary_of_splits_are_named(dataset: Any) -> None:
     with pytest.raises(PairsError, match=r"no column 'x', .*inputs=\('question',\), output='sql'"):
         RetrieveAndEdit.fit(dataset)

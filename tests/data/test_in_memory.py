@@ -29,7 +29,14 @@ class Dataset:
         return (dict(zip(CELLS, row, strict=True)) for row in zip(*CELLS.values(), strict=True))
 
 
-@pytest.mark.parametrize("table", [pd.DataFrame(CELLS), Dataset()], ids=["pandas", "dataset"])
+ROWS = list(Dataset())
+
+
+@pytest.mark.parametrize(
+    "table",
+    [pd.DataFrame(CELLS), Dataset(), ROWS, iter(ROWS)],
+    ids=["pandas", "dataset", "rows", "stream"],
+)
 def test_a_table_is_read_by_its_columns(table: Any) -> None:
     assert examples_from(table, NAMED) == EXPECTED
 
@@ -62,14 +69,30 @@ def test_tuples_and_rows_are_examples() -> None:
             pd.DataFrame({"q": ["a"], "y": ["1"]}),
             "this DataFrame: no column 'x', .*such as with columns=redraft.Columns\\(",
         ),
-        (pd.DataFrame({"x": ["a"], "y": [None]}), "example 1: y must be text, got"),
+        (pd.DataFrame({"x": ["a"], "y": [None]}), "example 1: y is empty"),
+        (pd.DataFrame({"x": ["a", float("nan")], "y": ["1", "2"]}), "example 2: x is empty"),
         ({"a": pd.DataFrame({"x": ["a"]})}, "expected one dataset, got several: a; give one"),
     ],
-    ids=["path", "mapping", "number", "output", "short", "column", "missing", "splits"],
+    ids=["path", "mapping", "number", "output", "short", "column", "missing", "nan", "splits"],
 )
 def test_what_is_no_example_is_named(source: Any, message: str) -> None:
     with pytest.raises(PairsError, match=message):
         examples_from(source, Columns())
+
+
+def test_rows_among_others_may_lack_a_column() -> None:
+    rows = [{"question": "a", "sql": "1", "n": 7}, {"question": "b", "sql": "2"}, ("c", "3")]
+    assert examples_from(rows[:2], NAMED) == [
+        Example({"question": "a"}, "1", {"n": 7}),
+        Example({"question": "b"}, "2", {"n": None}),
+    ]
+    with pytest.raises(PairsError, match="example 3: fields of x differ"):
+        examples_from(rows, NAMED)
+    with pytest.raises(PairsError, match="example 2: x is empty"):
+        examples_from([rows[0], {"sql": "2"}], NAMED)
+    with pytest.raises(PairsError, match="this list: no column 'question', found 'q', 'sql'"):
+        examples_from([{"q": "a", "sql": "1"}], NAMED)
+    assert examples_from([], NAMED) == []
 
 
 def test_a_model_is_fitted_on_a_table_and_asked_by_plain_text() -> None:

@@ -14,9 +14,11 @@ def test_the_demo_ends_with_a_table_a_report_a_model_and_commands_to_paste(
     done = redraft("demo", "-o", tmp_path / "demo", "--budget", "1s", "--questions", "20")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("prototype → answer") == 3
+    assert done.stdout.count("╭─ confidence ") == 3
     assert "no answer: the best candidate's confidence is" in done.stdout
-    assert "Asked again: SELECT name FROM agents" in done.stdout
+    assert re.search(r"Asked: .+\n +SELECT name FROM agents.+\nconfidence \d+ %", done.stdout)
     assert "5 were cut out and are typed again" in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.split("2. Your own code")[0].splitlines())) <= 80
     assert "▏return a.max_mag(b, context=self)" in done.stdout
     assert done.stdout.count("▏") == 5
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -28,7 +30,7 @@ def test_the_demo_ends_with_a_table_a_report_a_model_and_commands_to_paste(
         if " of 20 │" in row
     }
     redraft_alone = right.pop("Redraft: retrieve, edit, choose")
-    caption = "A network trained for 1 s did not help: it is not used."
+    caption = "A network, trained for 1 s, did not help on held-out pairs, and is not used."
     trained = right.pop("Redraft, trained for 1 s", None)
     assert (trained is None) == (caption in " ".join(done.stdout.split()))
     assert len(right) == 3

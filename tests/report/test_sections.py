@@ -197,7 +197,7 @@ def test_the_table_leaves_out_thresholds_that_make_no_difference(tmp_path: Path)
         ("50 %", "75.0 %", "15", "100.0 %"),
     ]
     assert "No answer reaches a confidence of 75 %." in page.text
-    assert "20 answers cannot show a precision of 95%: at least 59 are needed" in page.text
+    assert "20 answers cannot show a precision of 95 %: at least 59 are needed" in page.text
 
 
 @pytest.mark.parametrize("size", [1, 2, 11])

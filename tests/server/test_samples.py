@@ -1,6 +1,6 @@
 """Inputs to start from stand for many others, and differ."""
 
-from redraft.server.samples import typical_inputs
+from redraft.server.samples import typical_functions, typical_inputs
 from redraft.types import Example
 
 
@@ -25,3 +25,21 @@ def test_long_inputs_are_taken_only_if_all_are_long() -> None:
     long = "word " * 200
     assert typical_inputs(examples(long, long + "more", "short"), 1) == [{"text": "short"}]
     assert typical_inputs(examples(long), 1) == [{"text": long}]
+
+
+def function(name: str, body: str, file: str = "a.py") -> Example:
+    x = {"docstring": "", "name": name, "arguments": "self"}
+    return Example(x, body, {"file": file})
+
+
+def test_typical_functions_are_python_and_begin_as_another_does() -> None:
+    same = 'raise ValueError("not supported")'
+    alike = [function("open", same), function("close", f"{same}\nreturn 1")]
+    others = [function(f"get_{n}", f"return self.field_{n}_of_the_record") for n in range(5)]
+    script = [function(f"run{n}", "throw new Error(`no item`);", "a.js") for n in range(5)]
+    blocks = [function("", "import json", "b.py"), function("class A", "x = 1")]
+    names = {x["name"] for x in typical_functions([*blocks, *script, *others, *alike])}
+    assert names == {"open", "close"}
+    assert {x["name"] for x in typical_functions([*blocks, *script, *others[:1]])} == {"get_0"}
+    assert typical_functions(script, 1)[0]["name"].startswith("run")
+    assert typical_functions([]) == []

@@ -112,6 +112,17 @@ class Verb(TyperCommand):
         ctx.meta[_OUTPUT] = None if path is None else str(path)
         return super().invoke(ctx)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, for a narrow terminal as a list and not as a table."""
+        from redraft.cli._console import stdout  # which imports this module
+        from redraft.cli._help import WIDE, narrow_help
+
+        console = stdout()
+        if console.width >= WIDE:
+            super().format_help(ctx, formatter)
+        else:
+            console.print(narrow_help(self, ctx))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, or print the help: only that writes here, and to stdout."""
         with naming_stdout():

@@ -1,6 +1,6 @@
 """Arguments and options shared by several commands, and the parsing of their values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +11,7 @@ import typer
 from redraft.cli._console import Format, print_note
 from redraft.config.ranges import SECONDS, Range, shorten, shown
 from redraft.data.rows import Unreadable, read_json_lines, read_text_lines
-from redraft.data.tables import Columns
+from redraft.data.tables import Columns, is_table, read_fields
 from redraft.errors import ConfigError, PairsError
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ PairsArgument = Annotated[
         "be gzipped (.gz)."
     ),
 ]
-ModelArgument = Annotated[Path, argument("Model folder written by `redraft fit`.")]
+ModelArgument = Annotated[
+    Path, argument("Model folder written by `redraft fit` or `redraft index`.")
+]
 XColumns = Annotated[
     str,
     typer.Option(
@@ -103,9 +105,19 @@ def is_json_lines(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
 
 
-def read_values(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the place and the value of each row of JSON lines, or of each line of a text file."""
-    for line, value in read_json_lines(path) if is_json_lines(path) else read_text_lines(path):
+def read_values(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each row of JSON lines, or of each line of a text file.
+
+    Given `fields`, a table is read too: each row is the object of these columns, as `x`.
+    """
+    rows: Iterable[tuple[int, Any]]
+    if is_json_lines(path):
+        rows = read_json_lines(path)
+    elif fields and is_table(path):
+        rows = read_fields(path, fields)
+    else:
+        rows = read_text_lines(path)
+    for line, value in rows:
         if isinstance(value, Unreadable):
             raise PairsError(f"{path}:{line}: {value.reason}")
         yield f"{path}:{line}", value

@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.text import Text
 
+from redraft.metrics.exact_match import parses
 from redraft.text.diff import Diff
 from redraft.text.marks import split_at_values, value_spans
 from redraft.text.words import shared_words
@@ -33,6 +34,9 @@ _ORIGINS = {
 """Label, style and plain-text marks of each origin. Styles differ without colours too; marks are
 for output without styles."""
 
+_SQL = {"select", "insert", "update", "delete", "create", "alter", "drop"}
+"""First words of statements in SQL, but for `with`, which Python has too."""
+
 _INVENTED = ("value from nowhere", "reverse red", "{}(?)")
 """Label, style and plain-text mark of an invented value."""
 
@@ -47,14 +51,23 @@ def shorten(text: str, lines: int = _LINES) -> str:
 
 
 def code(text: str, *, invented: Sequence[str] = ()) -> RenderableType:
-    """Return `text` with Python syntax highlighting, truncated, with invented values marked."""
+    """Return `text` with syntax highlighting, truncated, with invented values marked."""
     shown = shorten(text)
-    syntax = Syntax(shown, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+    lexer = _lexer(text)
+    syntax = Syntax(shown, lexer, theme="ansi_dark", background_color="default", word_wrap=True)
     if not invented:
         return syntax
     highlighted = syntax.highlight(shown)
     highlighted.rstrip()  # the highlighter ends every line
     return _with_invented(highlighted, invented)
+
+
+def _lexer(text: str) -> str:
+    """Return the highlighter of an output: SQL by its first word, Python if it parses."""
+    first = text.split(maxsplit=1)[:1]
+    if first and first[0].casefold() in _SQL:
+        return "sql"
+    return "python" if parses(text) else "text"
 
 
 def fields(x: Input) -> Text:
@@ -67,11 +80,12 @@ def fields(x: Input) -> Text:
 
 
 def source(example: "Example") -> str:
-    """Return the file and line of an example, or the start of its meta."""
+    """Return the file and line of an example, or the first three values of its meta."""
     meta = example.meta
     if "file" in meta:
         return f"{meta['file']}:{meta['line']}" if "line" in meta else str(meta["file"])
-    return ", ".join(f"{key}={value}" for key, value in list(meta.items())[:3])
+    known = [f"{key}={value}" for key, value in meta.items() if value not in ("", None)]
+    return ", ".join(known[:3])
 
 
 def coloured(diff: Diff) -> Text:
@@ -97,12 +111,14 @@ def traced(
             if is_value and marks:
                 part = _INVENTED[2].format(part)
             shown.append(part, style=_INVENTED[1] if is_value else style)
-        spaces = len(shown.plain) - len(shown.plain.lstrip())  # belong to no word
         before, after = marked.split("{}") if marks and shown.plain.strip() else ("", "")
-        text.append(shown.plain[:spaces])
+        start = len(shown.plain) - len(shown.plain.lstrip())  # spaces belong to no word,
+        end = max(start, len(shown.plain.rstrip()))  # and a mark alone on a line explains nothing
+        text.append(shown.plain[:start])
         text.append(before, style=style)
-        text.append_text(shown[spaces:])
+        text.append_text(shown[start:end])
         text.append(after, style=style)
+        text.append(shown.plain[end:])
     return text
 
 
@@ -167,10 +183,12 @@ def candidate_panel(
     return Panel(shown_parts, title=_confidence(candidate), title_align="left")
 
 
-def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool) -> Panel:
+def explained_panel(
+    x: Input, candidate: "Candidate", *, marks: bool, rank: int | None = None
+) -> Panel:
     """Return a panel with scores, prototype, diff and the origin of each token.
 
-    `marks` replaces styles by characters, for output to a file.
+    `marks` replaces styles by characters, for output to a file. The title begins with the `rank`.
     """
     parts: list[RenderableType] = [fields(x), Text(), *_prototype_parts(candidate)]
     if candidate.prototype is not None:
@@ -179,12 +197,14 @@ def explained_panel(x: Input, candidate: "Candidate", *, rank: int, marks: bool)
         parts += [code(candidate.prototype.example.y), Text()]
         parts += [Text(f"prototype → answer · {how}", style="bold"), changes, Text()]
     parts += _warnings(candidate)
-    parts += [Text("answer", style="bold"), code(candidate.output, invented=candidate.invented)]
+    origins = traced(candidate.provenance, marks=marks, invented=candidate.invented)
+    if marks or not candidate.provenance:  # marks are no part of the answer, styles hide nothing
+        parts += [Text("answer", style="bold"), code(candidate.output, invented=candidate.invented)]
     if candidate.provenance:
-        parts += [Text(), Text("origin of its tokens", style="bold")]
-        parts += [legend(candidate, marks=marks), Text()]
-        parts += [traced(candidate.provenance, marks=marks, invented=candidate.invented)]
-    title = [str(rank), _confidence(candidate)]
+        heading = "origin of its tokens" if marks else "answer, by the origin of its tokens"
+        parts += [Text(), Text(heading, style="bold")] if marks else [Text(heading, style="bold")]
+        parts += [origins, Text(), legend(candidate, marks=marks)]
+    title = [str(rank) if rank else None, _confidence(candidate)]
     if candidate.log_prob is not None:
         title.append(f"log-probability {candidate.log_prob:.3f}")
     return Panel(Group(*parts), title=" · ".join(filter(None, title)), title_align="left")
@@ -208,21 +228,23 @@ def suggestion_line(suggestion: "Completion", *, rank: int) -> Text:
 
 def completed_function(function: "Example", typed: str, suggestion: "Completion") -> Text:
     """Return the header of a function, the typed part of its body, and a suggestion."""
-    text = Text(f"\n{function.meta['file']}\n", style="dim")
-    text.append(f"    def {function.x['name']}({function.x['arguments']}):\n", style="default")
-    text.append("".join(f"        {line}\n" for line in typed.splitlines()), style="default")
+    text = Text.assemble(("\n" + str(function.meta["file"]) + "\n", "dim"))
+    text.append(f"    def {function.x['name']}({function.x['arguments']}):\n")
+    text.append("".join(f"        {line}\n" for line in typed.splitlines()))
     added = suggestion.text.strip().replace("\n    ", "\n        ")
-    text.append("        ▏", style="default").append(added, style="bold green not dim")
+    text.append("       ▏").append(added, style="bold green")  # in line with the typed code
     origin = suggestion.prototype
     cited = (
         f"from {origin.example.x['name']}, {source(origin.example)}" if origin else "names edited"
     )
-    return text.append(f"    {suggestion.probability or 0:.0%}, {cited}")
+    probability = 100 * (suggestion.probability or 0)
+    return text.append(f"\n        {probability:.0f} %, {cited}", style="dim")
 
 
 def abstained_line(confidence: float, threshold: float) -> Text:
     """Return the line that explains why the model abstained."""
-    reason = f"the best candidate's confidence is {confidence:.0%}, below {threshold:.0%}"
+    shares = f"{100 * confidence:.0f} %, below {100 * threshold:.0f} %"
+    reason = f"the best candidate's confidence is {shares}"
     return Text(f"no answer: {reason}", style="bold yellow")
 
 

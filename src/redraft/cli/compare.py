@@ -76,8 +76,8 @@ def command(
     A part of the pairs is held out and asked of every system: the nearest example, substitution,
     Redraft untrained, with `--train` also trained; with `--lm` a language model alone, with random
     examples in its prompt, with BM25's, and with Redraft's. The table has exact answers,
-    similarity, and what an answer takes; the last line recommends the cheapest system that is not
-    measurably behind the best.
+    similarity, and time and requests per answer; the last line recommends the cheapest system that
+    is not measurably behind the best.
 
     Examples: `redraft compare pairs.csv`, `redraft compare pairs.jsonl --train --budget 5m`,
     `redraft compare pairs.jsonl --lm http://localhost:11434/v1 --lm-model llama3.2 -o comparison/`

@@ -32,9 +32,9 @@ def command(
 ) -> None:
     """Complete a function at a cursor, and show the source of each suggestion.
 
-    The file need not parse; its ending tells the language. Docstring, name and arguments of the
-    function at the cursor are the retrieval query; the part of its body before the cursor is the
-    prefix to complete.
+    The file need not parse; the end of its name tells the language. Docstring, name and
+    arguments of the function at the cursor are the retrieval query; the part of its body before the
+    cursor is the prefix to complete.
 
     Example: `redraft complete model/ src/cards.py:12:9 --format table`
     """

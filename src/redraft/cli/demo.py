@@ -33,6 +33,7 @@ LEAST_CONFIDENCE = 0.5
 ADDED = ("who is on call this weekend?", "SELECT name FROM agents WHERE shift = 'WEEKEND'")
 
 TRAINED = "Redraft, trained"
+UNUSED = "A network, trained for {:.0f} s, did not help\non held-out pairs, and is not used."
 
 SOURCE_FILES = 150
 """Files of the standard library that are mined."""
@@ -62,8 +63,8 @@ def command(
 
     300 questions with their SQL, as four colleagues wrote them, are fitted in seconds. The demo
     asks new questions, one that nothing in the index answers, and one whose answer was added a
-    moment ago; then it compares ways to answer held-out questions. At last it completes a Python
-    function from the standard library of this machine.
+    moment ago; then it compares ways to answer held-out questions. Finally it
+    completes functions of the standard library of this machine.
 
     Example: `redraft demo -o demo/`
     """
@@ -85,8 +86,8 @@ def command(
         model = RetrieveAndEdit.fit(examples, options=FitOptions(seed=SEED, log=print_note))
         model.save(out / "model")
     console.print(
-        f"[bold]1. Questions → SQL[/bold]\n{len(examples)} questions of a support team, with the "
-        f"SQL of each: fitted in {time.monotonic() - started:.1f} s, nothing trained.\n"
+        f"[bold]1. Questions → SQL[/bold]\n{len(examples)} questions of a support team with their "
+        f"SQL, fitted without training in {time.monotonic() - started:.1f} s\n"
     )
     _ask(model)
     shown, table = _compare(model, held_out, seconds)
@@ -116,15 +117,17 @@ def _ask(model: "RetrieveAndEdit") -> None:
     for text in ASKED:
         x = as_input(text)
         answer = model.predict_one(x)
-        console.print(explained_panel(x, answer, rank=1, marks=not console.is_terminal))
+        console.print(explained_panel(x, answer, marks=not console.is_terminal))
     answer = model.predict_one(UNKNOWN)
     console.print(f"\nAsked: {UNKNOWN}")
     if (answer.confidence or 0.0) < LEAST_CONFIDENCE:
         console.print(abstained_line(answer.confidence or 0.0, LEAST_CONFIDENCE))
-    answer = model.add([ADDED]).predict_one({"text": "Who is on call this weekend"})
+    again = "Who is on call this weekend"
+    answer = model.add([ADDED]).predict_one(again)
     console.print(
-        f"\nAdded: {ADDED[0]} → {ADDED[1]}\nAsked again: [bold]{answer.output}[/bold], "
-        f"confidence {answer.confidence or 0:.0%}. Nothing was trained.\n"
+        f"\nAdded: {ADDED[0]}\n       {ADDED[1]}\n"
+        f"Asked: {again}\n       [bold]{answer.output}[/bold]\n"
+        f"confidence {100 * (answer.confidence or 0):.0f} %, and nothing was trained.\n"
     )
 
 
@@ -138,12 +141,13 @@ def _compare(
     from redraft.metrics.exact_match import is_same_output
 
     table = Table(title=f"{len(held_out)} held-out questions", title_justify="left")
+    table.caption_justify = "left"
     table.add_column("system")
     table.add_column("right", justify="right")
     table.add_column("BLEU", justify="right")
     for name, system in _systems(model, seconds):
         if name.startswith(TRAINED) and not _has_network(system):
-            table.caption = f"A network trained for {seconds:.0f} s did not help: it is not used."
+            table.caption = UNUSED.format(seconds)
             continue
         evaluation = evaluate(system, held_out)
         if system is model:
@@ -216,9 +220,9 @@ def _complete_code() -> None:
     count = sum(kind_of(example.x) == "function" for example in model.retriever.examples)
     console = stdout()
     console.print(
-        f"\n[bold]2. Your own code[/bold]\n{count:,} functions of the "
-        f"standard library, indexed without training. {len(cut)} were cut out and are typed again; "
-        "what is suggested at the cursor:"
+        f"\n[bold]2. Your own code[/bold]\n{count:,} functions of the standard library, indexed "
+        f"without training.\n{len(cut)} were cut out and are typed again. The suggestions at the "
+        "cursor:"
     )
     for function, lines in asked:
         typed = "".join(f"{line}\n" for line in function.y.split("\n")[:lines])

@@ -54,7 +54,7 @@ def command(
 ) -> None:
     """Score a model on pairs: how many are right, similarity, rows, an HTML report.
 
-    `retrieval` in the scores is what the nearest stored output would reach without an edit. The
+    `retrieval` in the scores is the score of the nearest stored output without an edit. The
     report needs redraft[report]; without it, rows and scores are written.
 
     Examples: `redraft evaluate model/ test.jsonl -o evaluation/ --format table`,

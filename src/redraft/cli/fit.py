@@ -84,15 +84,15 @@ def command(
     substitutes what differs, and chooses with a calibrated confidence. Then a network is trained,
     and replaces that model if it answers held-out pairs better. `--no-train` stops before it.
 
-    Sizes and steps depend on the number of pairs; a TOML file changes them. A tenth of the pairs, a
-    fifth of a few hundred, is held out of training, to choose the checkpoint and to judge the
-    network; then it joins the examples to retrieve from.
+    Sizes and steps depend on the number of pairs; a TOML file changes them. A tenth of the pairs (a
+    fifth of a few hundred) is held out of training to choose the checkpoint and to judge the
+    network, and retrieved from afterwards.
 
     Above 100,000 pairs the examples stay on disk, and each epoch draws a sample of them.
 
     The folder holds plain data files and may be copied anywhere. A folder that holds a model is
-    replaced in one step. Training that was stopped, by Ctrl-C or by a kill, resumes when the same
-    command is given again; until it is done, its state is in OUT.training.
+    replaced in one step. A training that Ctrl-C or a kill interrupted resumes when the same command
+    is run again; until it is complete, its state is in OUT.training.
 
     On several processes or machines: `torchrun --nproc-per-node 2 --max-restarts 3 -m redraft fit`
     and the same arguments. Each process takes a share of every batch, and the weights are those of

@@ -24,7 +24,7 @@ def command(
     store: StoreOption = None,
     verbose: Annotated[bool, typer.Option(help="List every skipped file.")] = False,
 ) -> None:
-    """Make the functions of a code base the examples of a model, to complete code from them.
+    """Index the functions of a code base, to complete code from them.
 
     Reads Python, and with the extra `languages` TypeScript, JavaScript, Java and Go. Nothing is
     trained, and the code is never run. With `--from` the weights of a trained model are

@@ -33,8 +33,9 @@ def command(
     file: Annotated[
         list[str] | None,
         typer.Option(
-            help="File of inputs: text lines, or JSON lines with x. May be repeated. With -o: "
-            "JSON lines or Parquet, as files, folders, glob patterns, or addresses such as s3://…."
+            help="File of inputs: text lines, JSON lines with x, or a table with columns of the "
+            "model's fields. May be repeated. With -o: JSON lines or Parquet, as files, folders, "
+            "glob patterns, or addresses such as s3://…."
         ),
     ] = None,
     out: Annotated[
@@ -184,14 +185,14 @@ def _note_precision(editor: "Editor", precision: float, threshold: float) -> Non
     from redraft.editing.base import CalibratedEditor
     from redraft.metrics.calibration import answers_needed
 
-    print_note(f"abstaining below a confidence of {threshold:.0%}")
+    print_note(f"abstaining below a confidence of {100 * threshold:.0f} %")
     needed = answers_needed(precision)
     if isinstance(editor, CalibratedEditor) and editor.confidence is not None:
         count = sum(confidence >= threshold for confidence, _ in editor.confidence.held_out)
         if count < needed:
             print_note(
-                f"warning: a precision of {precision:.0%} rests on {count:,} held-out pairs, and "
-                f"{needed:,} would be needed to be sure of it; fit on more pairs"
+                f"warning: a precision of {100 * precision:.0f} % rests on {count:,} held-out "
+                f"pairs, and {needed:,} would be needed to be sure of it; fit on more pairs"
             )
 
 
@@ -221,9 +222,11 @@ def _print(prediction: "Prediction", *, explain: bool) -> None:
         console.print(abstained_line(prediction.confidence, prediction.threshold or 0.0))
     if not prediction.ranked:
         console.print(no_answer_panel(prediction.x))
+    several = len(prediction.ranked) > 1
     for rank, candidate in enumerate(prediction.ranked, start=1):
         if explain:
-            panel = explained_panel(prediction.x, candidate, rank=rank, marks=marks)
+            shown_rank = rank if several else None
+            panel = explained_panel(prediction.x, candidate, marks=marks, rank=shown_rank)
         else:
             label = "candidate" if prediction.abstains else "answer"
             panel = candidate_panel(prediction.x, candidate, marks=marks, label=label)
@@ -231,8 +234,8 @@ def _print(prediction: "Prediction", *, explain: bool) -> None:
 
 
 def _read_inputs(path: Path, fields: "Sequence[str]") -> "Iterator[Input]":
-    """Yield the inputs of a file: JSON lines with a key x, or plain text lines."""
-    for where, value in options.read_values(path):
+    """Yield the inputs of a file: JSON lines with a key x, a table, or plain text lines."""
+    for where, value in options.read_values(path, fields):
         try:
             yield input_of(value, fields)
         except PairsError as error:

@@ -35,7 +35,7 @@ def command(
     """Split pairs at random, or by groups with `--by`.
 
     Without `--by`, pairs whose inputs are equal or nearly so stay in one split: otherwise the test
-    would ask what was trained on.
+    set would repeat questions of the training set.
 
     Example: `redraft split pairs.jsonl -o parts/ --by package`
     """

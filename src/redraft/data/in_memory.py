@@ -4,6 +4,7 @@ Tables are recognised by their methods, so that neither pandas nor datasets is a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from redraft.data.pairs import example_or_reason
@@ -13,7 +14,9 @@ from redraft.storage.examples import Examples
 from redraft.types import Example
 
 Source = Iterable[Example | tuple[Any, ...] | Mapping[str, Any]] | Any
-"""Examples, tuples (x, y) or (x, y, meta), rows with x and y, a DataFrame or a dataset."""
+"""Examples, tuples (x, y) or (x, y, meta), rows with x and y, a DataFrame or a dataset.
+
+With columns, rows may have any keys."""
 
 
 def examples_from(source: Source, columns: Columns) -> Sequence[Example]:
@@ -45,19 +48,33 @@ def _rows(source: Source, columns: Columns) -> Iterator[Any]:
             f"expected examples, got {type(source).__name__}; read a file with "
             "redraft.read_pairs, or give a list of (input, output)"
         )
-    header = _header(source)
+    name, header = f"this {type(source).__name__}", _header(source)
+    if header is None and columns != Columns():
+        source, header = _with_header(source)
     if header is None:
         yield from map(_pair, source)
         return
-    name = f"this {type(source).__name__}"
     layout = Layout.of(header, columns, name, spell=lambda two: f" columns=redraft.{two}")
-    records: Iterable[Any] = (
-        source.itertuples(index=False, name=None) if hasattr(source, "itertuples") else source
-    )
+    records: Iterable[Any] = source
+    if hasattr(source, "itertuples"):
+        tuples = source.itertuples(index=False, name=None)
+        records = (dict(zip(header, record, strict=True)) for record in tuples)
     for record in records:
-        cells = record if isinstance(record, Mapping) else dict(zip(header, record, strict=True))
-        row = layout.pair(cells)
-        yield {**row, "meta": {key: _plain(value) for key, value in row["meta"].items()}}
+        if not isinstance(record, Mapping):
+            yield _pair(record)
+            continue
+        cells = {name: _plain(record.get(name)) for name in header}
+        for used in (*layout.inputs.values(), layout.output):
+            cells[used] = "" if cells[used] is None else cells[used]
+        yield layout.pair(cells)
+
+
+def _with_header(source: Iterable[Any]) -> tuple[Iterable[Any], list[str] | None]:
+    """Return a source again, and the keys of its first row; None if that is no mapping."""
+    rows = iter(source)
+    first = list(islice(rows, 1))
+    header = list(first[0]) if first and isinstance(first[0], Mapping) else None
+    return chain(first, rows), header
 
 
 def _header(source: Any) -> list[str] | None:

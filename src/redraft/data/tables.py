@@ -16,6 +16,7 @@ from typing import Any
 
 from redraft.data.rows import MAX_ROW_BYTES, Row, Unreadable, read_text_lines
 from redraft.errors import PairsError, listed
+from redraft.types import TEXT_FIELD
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def _delimiter(header: str) -> str:
 def _table_cells(
     path: Path, *, delimiter: str | None
 ) -> Iterator[tuple[int, list[str] | Unreadable]]:
-    """Yield the cells of each row with its first line."""
+    """Yield the cells of each row that is not blank, with its first line."""
     unreadable: dict[int, str] = {}
     # limits the memory that an unclosed quote can use
     csv.field_size_limit(MAX_ROW_BYTES)
@@ -81,7 +82,10 @@ def _table_cells(
         if cells is None:
             return
         reasons = [unreadable.pop(n) for n in range(first, reader.line_num + 1) if n in unreadable]
-        yield first, Unreadable(reasons[0]) if reasons else cells
+        if reasons:
+            cells = Unreadable(reasons[0])
+        if isinstance(cells, Unreadable) or any(map(str.strip, cells)):
+            yield first, cells
 
 
 def read_table(path: Path, columns: Columns, *, delimiter: str | None = None) -> Iterator[Row]:
@@ -99,13 +103,48 @@ def read_table(path: Path, columns: Columns, *, delimiter: str | None = None) ->
     for line, cells in rows:
         if isinstance(cells, Unreadable):
             yield line, cells
-        elif cells and len(cells) != len(header):
+        elif len(cells) == len(header):
+            yield line, layout.pair(dict(zip(header, cells, strict=True)))
+        else:
             yield (
                 line,
                 Unreadable(f"expected {len(header)} columns, got {len(cells)}", " | ".join(cells)),
             )
-        elif cells:
-            yield line, layout.pair(dict(zip(header, cells, strict=True)))
+
+
+def is_table(path: Path) -> bool:
+    """Return True if the name of the file is that of a CSV or TSV file, gzipped or not."""
+    return path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
+
+
+def read_fields(path: Path, fields: Sequence[str]) -> Iterator[Row]:
+    """Yield an input for each row of a table, as `{"x": …}`: its columns of these names."""
+    is_tsv = path.name.removesuffix(".gz").endswith(".tsv")
+    rows = _table_cells(path, delimiter="\t" if is_tsv else None)
+    line, header = next(rows, (1, []))
+    if isinstance(header, Unreadable):
+        raise PairsError(f"{path}:{line}: {header.reason}")
+    names = {field: _column_of(field, header, f"{path}:{line}") for field in fields}
+    for line, cells in rows:
+        if isinstance(cells, Unreadable):
+            yield line, cells
+        elif len(cells) != len(header):
+            yield line, Unreadable(f"expected {len(header)} columns, got {len(cells)}")
+        else:
+            record = dict(zip(header, cells, strict=True))
+            yield line, {"x": {field: record[name] for field, name in names.items()}}
+
+
+def _column_of(field: str, header: Sequence[str], source: str) -> str:
+    """Return the column of a field of the input: of its name, or as files of pairs name it."""
+    accepted = [field, f"x.{field}", *(["x"] if field == TEXT_FIELD else [])]
+    found = [name for name in accepted if name in header]
+    if not found:
+        raise PairsError(
+            f"{source}: no column {field!r}, found {listed(map(repr, header)) or 'none'}; "
+            "the columns must have the names of the model's fields"
+        )
+    return found[0]
 
 
 @dataclass(frozen=True)

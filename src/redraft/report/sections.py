@@ -179,8 +179,8 @@ def _too_few(calibration: Calibration) -> str:
         return ""
     return (
         f'<p class="warnings">{counted(calibration.n, "answer")} cannot show a precision of '
-        f"{STATED_PRECISION:.0%}: at least {needed} are needed, all of them right. Evaluate on "
-        "more pairs before you rely on a threshold.</p>"
+        f"{100 * STATED_PRECISION:.0f} %: at least {needed} are needed, all of them right. "
+        "Evaluate on more pairs before you rely on a threshold.</p>"
     )
 
 
@@ -200,7 +200,7 @@ def _distances(plot: Plot) -> Section:
         '<li><i class="key dashed"></i>median</li>'
     )
     figure = figure_markup(plot, "distances", "Histogram of the prototypes' distances", legend)
-    return Section("distances", "Distances", "How far are the prototypes?", figure, plot)
+    return Section("distances", "Distances", "How far away are the prototypes?", figure, plot)
 
 
 def _map(embeddings: EmbeddingMap, plot: Plot) -> Section:

@@ -10,7 +10,7 @@ try:
     import httpx
     from pydantic import ValidationError
 
-    from redraft.server import schema
+    from redraft.server import responses, schema
 except ImportError as error:
     raise MissingExtraError(
         error.name or "httpx", extra="serve", purpose="redraft.Client"
@@ -62,9 +62,9 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def models(self) -> list[schema.ModelInfo]:
+    def models(self) -> list[responses.ModelInfo]:
         """Return the models that are ready."""
-        return self._request("GET", "/v1/models", schema.ModelsResponse).models
+        return self._request("GET", "/v1/models", responses.ModelsResponse).models
 
     def predict(
         self,
@@ -75,7 +75,7 @@ class Client:
         prototype: str | None = None,
         min_confidence: float | None = None,
         precision: float | None = None,
-    ) -> list[list[schema.CandidateSchema]]:
+    ) -> list[list[responses.CandidateSchema]]:
         """Return at most `k` candidates per input, best first.
 
         With `prototype`, the id of an example, that example is edited. With `min_confidence` or
@@ -89,10 +89,10 @@ class Client:
             "min_confidence": min_confidence,
             "precision": precision,
         }
-        results: list[list[schema.CandidateSchema]] = []
+        results: list[list[responses.CandidateSchema]] = []
         for chunk in _chunks(list(map(_value, inputs)), schema.MAX_INPUTS):
             body = {"inputs": chunk, **options}
-            response = self._post("/v1/predict", body, schema.PredictResponse)
+            response = self._post("/v1/predict", body, responses.PredictResponse)
             abstained = response.abstained or [False] * len(response.results)
             pairs = zip(response.results, abstained, strict=True)
             results += [[] if abstains else candidates for candidates, abstains in pairs]
@@ -105,7 +105,7 @@ class Client:
         where: Mapping[str, Any] | None = None,
         min_confidence: float | None = None,
         precision: float | None = None,
-    ) -> schema.CandidateSchema:
+    ) -> responses.CandidateSchema:
         """Return the best candidate for one input.
 
         Raises `NoAnswerError` if there is none, or if the model abstains.
@@ -121,34 +121,34 @@ class Client:
 
     def retrieve(
         self, inputs: Sequence[Input], k: int = 5, *, where: Mapping[str, Any] | None = None
-    ) -> list[list[schema.PrototypeSchema]]:
+    ) -> list[list[responses.PrototypeSchema]]:
         """Return at most `k` prototypes per input, nearest first."""
-        results: list[list[schema.PrototypeSchema]] = []
+        results: list[list[responses.PrototypeSchema]] = []
         for chunk in _chunks(list(map(_value, inputs)), schema.MAX_INPUTS):
             body = {"inputs": chunk, "k": k, "where": dict(where or {})}
-            results += self._post("/v1/retrieve", body, schema.RetrieveResponse).results
+            results += self._post("/v1/retrieve", body, responses.RetrieveResponse).results
         return results
 
-    def complete(self, x: Input, prefix: str = "", k: int = 5) -> list[schema.CompletionSchema]:
+    def complete(self, x: Input, prefix: str = "", k: int = 5) -> list[responses.CompletionSchema]:
         """Return at most `k` completions of `prefix`, the beginning of the output for `x`."""
         body = {"x": _value(x), "prefix": prefix, "k": k}
-        return self._post("/v1/complete", body, schema.CompleteResponse).completions
+        return self._post("/v1/complete", body, responses.CompleteResponse).completions
 
     def complete_buffer(
         self, text: str, offset: int, k: int = 5, *, file: str | None = None
-    ) -> list[schema.CompletionSchema]:
+    ) -> list[responses.CompletionSchema]:
         """Return at most `k` completions at the character `offset` of a Python buffer.
 
         `file` is the path of the buffer, if it has one.
         """
         body = {"text": text, "offset": offset, "k": k, "file": file}
-        return self._post("/v1/complete", body, schema.CompleteResponse).completions
+        return self._post("/v1/complete", body, responses.CompleteResponse).completions
 
     def add(self, examples: Iterable[Example]) -> int:
         """Add examples to the index and return their number."""
         rows = [{**example.to_json(), "x": _value(example.x)} for example in examples]
         return sum(
-            self._post("/v1/examples", {"examples": chunk}, schema.ExamplesResponse).changed
+            self._post("/v1/examples", {"examples": chunk}, responses.ExamplesResponse).changed
             for chunk in _chunks(rows, schema.MAX_EXAMPLES)
         )
 
@@ -165,7 +165,9 @@ class Client:
     def _remove(self, ids: Sequence[str], filters: Sequence[tuple[str, str]]) -> int:
         params = [*(("id", identity) for identity in ids), *filters]
         params += [("model", self.model)] if self.model is not None else []
-        response = self._request("DELETE", "/v1/examples", schema.ExamplesResponse, params=params)
+        response = self._request(
+            "DELETE", "/v1/examples", responses.ExamplesResponse, params=params
+        )
         return response.changed
 
     def _post(self, path: str, body: Mapping[str, Any], kind: type[Response]) -> Response:
@@ -187,7 +189,7 @@ class Client:
         try:
             if not response.is_error:
                 return kind.model_validate_json(response.content)
-            detail = schema.ErrorResponse.model_validate_json(response.content).error
+            detail = responses.ErrorResponse.model_validate_json(response.content).error
         except ValidationError as error:
             raise RefusedError(
                 f"{response.url}: status {response.status_code}, but not a response of this "

@@ -11,7 +11,7 @@ from redraft.mining.python_functions import FIELDS
 from redraft.model import RetrieveAndEdit
 from redraft.report.embedding_map import EmbeddingMap, embedding_map
 from redraft.server import schema
-from redraft.server.samples import typical_inputs
+from redraft.server.samples import typical_functions, typical_inputs
 from redraft.storage.examples import Examples
 from redraft.types import Input, as_input
 
@@ -46,7 +46,8 @@ class ModelState:
     @cached_property
     def samples(self) -> list[Input]:
         """Return typical inputs."""
-        return typical_inputs(self.model.retriever.examples)
+        typical = typical_functions if self.fields == list(FIELDS) else typical_inputs
+        return typical(self.model.retriever.examples)
 
     @cached_property
     def examples(self) -> Examples:

@@ -28,7 +28,7 @@ from redraft.predictor import (
     lm_name,
 )
 from redraft.retrieval.base import Retriever
-from redraft.server import schema, serialize
+from redraft.server import responses, schema, serialize
 from redraft.server.model_state import ModelState
 from redraft.storage.manifest import manifest_bytes
 from redraft.types import Completion, Example, Input, Prototype
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT = 10.0
 """Seconds that a change waits for another writer of the folder before it fails."""
 
-Suggestions = tuple[list[schema.CompletionSchema], LmGeneration | None]
+Suggestions = tuple[list[responses.CompletionSchema], LmGeneration | None]
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,10 +91,10 @@ class ServedModel:
         """Return the current model."""
         return self._state.model
 
-    def info(self) -> schema.ModelInfo:
+    def info(self) -> responses.ModelInfo:
         """Describe the model."""
         state = self._state
-        return schema.ModelInfo(
+        return responses.ModelInfo(
             name=self.name,
             retriever=state.model.retriever.name,
             editor=state.model.editor.name,
@@ -109,7 +109,7 @@ class ServedModel:
         """Raise `FieldError` if the fields of an input are not the model's."""
         self._state.inputs(inputs)
 
-    def predict(self, request: schema.PredictRequest) -> list[list[schema.CandidateSchema]]:
+    def predict(self, request: schema.PredictRequest) -> list[list[responses.CandidateSchema]]:
         """Return the candidates for each input, best first."""
         with self._running:
             state = self._state
@@ -131,7 +131,7 @@ class ServedModel:
         options = PredictOptions(min_confidence=request.min_confidence, precision=request.precision)
         return confidence_threshold(self._state.model.editor, options)
 
-    def retrieve(self, request: schema.RetrieveRequest) -> list[list[schema.PrototypeSchema]]:
+    def retrieve(self, request: schema.RetrieveRequest) -> list[list[responses.PrototypeSchema]]:
         """Return the prototypes for each input, nearest first."""
         with self._running:
             state = self._state
@@ -139,7 +139,7 @@ class ServedModel:
             results = state.model.retriever.retrieve(inputs, request.k, where=request.where)
         return [list(map(serialize.prototype, prototypes)) for prototypes in results]
 
-    def complete(self, request: schema.CompleteRequest) -> list[schema.CompletionSchema]:
+    def complete(self, request: schema.CompleteRequest) -> list[responses.CompletionSchema]:
         """Return the completions that are ready, best first."""
         return self.suggest(request)[0]
 
@@ -175,12 +175,12 @@ class ServedModel:
                 )
         return [serialize.completion(completion) for completion in completions], generation
 
-    def example(self, identity: str) -> schema.ExampleSchema:
+    def example(self, identity: str) -> responses.ExampleSchema:
         """Return the example with this id."""
         state = self._state
         return serialize.example(state.model.retriever.examples[state.rows(identity)[0]])
 
-    def map(self) -> schema.MapResponse:
+    def map(self) -> responses.MapResponse:
         """Return the map of the examples; it is empty if they do not vary in two dimensions."""
         state = self._state
         return serialize.example_map(self.name, state.space, len(state.model.retriever.examples))

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from redraft import Example, RetrieveAndEdit
 from redraft.completion.lm_completion import LmGeneration
-from redraft.server import schema
+from redraft.server import responses, schema
 from redraft.server.http.app import AppConfig, create_app
 from redraft.server.http.model_pool import Loader
 from redraft.server.served_model import ServedModel, Suggestions
@@ -48,7 +48,7 @@ class Gated(ServedModel):
         self.gate = threading.Event()
         self.begun: list[str] = []
 
-    def predict(self, request: schema.PredictRequest) -> list[list[schema.CandidateSchema]]:
+    def predict(self, request: schema.PredictRequest) -> list[list[responses.CandidateSchema]]:
         self.begun.append(f"predict {len(request.inputs)}")
         assert self.gate.wait(SECONDS)
         return super().predict(request)

@@ -16,7 +16,7 @@ from redraft.server.lsp.positions import Buffer, Positions, find_cursor
 from redraft.server.lsp.progress import ProgressReport
 from redraft.server.lsp.server import LatestWorker
 from redraft.server.lsp.settings import LspSettings, read_settings
-from redraft.server.schema import CompletionSchema, PrototypeSchema
+from redraft.server.responses import CompletionSchema, PrototypeSchema
 from tests.server.lsp.editor import at
 
 TEXTS = st.text(st.sampled_from("ab_ é😀𝔘\f\u2028\x85\t\r\n"), max_size=30)

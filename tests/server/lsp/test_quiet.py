@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from redraft.server.lsp.quiet import is_off, offered, worth_showing
 from redraft.server.lsp.settings import LspSettings, read_settings
-from redraft.server.schema import CompletionSchema
+from redraft.server.responses import CompletionSchema
 
 
 def settings(**options: object) -> LspSettings:

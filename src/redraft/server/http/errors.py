@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from redraft.errors import LockedError, NoAnswerError, PairsError, RedraftError, StoreError
-from redraft.server import schema
+from redraft.server import responses
 from redraft.server.http.batching import OverloadedError
 from redraft.server.http.model_pool import NotReadyError, TimeLimitError, UnknownModelError
 
@@ -54,7 +54,7 @@ def error_response(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """Return a JSON response with this status, message and `field`."""
-    body = schema.ErrorResponse(error=schema.ErrorDetail(message=message, field=field))
+    body = responses.ErrorResponse(error=responses.ErrorDetail(message=message, field=field))
     retry = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     return JSONResponse(body.model_dump(mode="json"), status, {**retry, **(headers or {})})
 

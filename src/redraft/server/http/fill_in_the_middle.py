@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from redraft.server import schema
+from redraft.server import responses, schema
 from redraft.text.tokenizer import Tokenizer, spell
 
 MAX_TOKENS = 100_000
@@ -154,7 +154,7 @@ def _is_path(line: str) -> bool:
 class Provenance(schema.Message):
     """The prototype and the scores of a generated text."""
 
-    prototype: schema.PrototypeSchema | None
+    prototype: responses.PrototypeSchema | None
     distance: float | None
     probability: float | None
     confidence: float | None = None
@@ -164,7 +164,7 @@ class Provenance(schema.Message):
     @classmethod
     def of(
         cls,
-        prototype: schema.PrototypeSchema | None = None,
+        prototype: responses.PrototypeSchema | None = None,
         probability: float | None = None,
         **marks: Any,
     ) -> "Provenance":
@@ -181,7 +181,7 @@ class Generation:
     provenance: Provenance
 
     @classmethod
-    def of(cls, completion: schema.CompletionSchema) -> "Generation":
+    def of(cls, completion: responses.CompletionSchema) -> "Generation":
         """Convert a completion at a cursor."""
         provenance = Provenance.of(completion.prototype, completion.probability)
         return cls(completion.text, provenance)

@@ -3,14 +3,14 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from redraft.server import schema
+from redraft.server import responses, schema
 from redraft.server.http.model_pool import PooledModel
 from redraft.server.waiting import finished
 
 if TYPE_CHECKING:
     from redraft.completion.lm_completion import LmGeneration
 
-Suggested = tuple[list[schema.CompletionSchema], "LmGeneration | None"]
+Suggested = tuple[list[responses.CompletionSchema], "LmGeneration | None"]
 
 
 async def suggest(model: PooledModel, request: schema.CompleteRequest) -> Suggested:

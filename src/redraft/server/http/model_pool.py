@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redraft.errors import RedraftError
-from redraft.server import schema
+from redraft.server import responses, schema
 from redraft.server.http.batching import MAX_QUEUE, BatchTask, BatchWorker, single_task
 
 if TYPE_CHECKING:
     from redraft.server.served_model import ServedModel
 
 Loader = Callable[[], "ServedModel"]
-Ranked = list[list[schema.CandidateSchema]]
+Ranked = list[list[responses.CandidateSchema]]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

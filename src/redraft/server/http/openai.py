@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from redraft.server import schema
+from redraft.server import responses, schema
 from redraft.server.http.fill_in_the_middle import (
     MAX_TOKENS,
     NOTHING,
@@ -115,7 +115,7 @@ def to_predict_request(request: CompletionsRequest, fields: list[str]) -> schema
     return schema.PredictRequest(inputs=[x], k=request.n)
 
 
-def from_candidate(candidate: schema.CandidateSchema) -> Generation:
+def from_candidate(candidate: responses.CandidateSchema) -> Generation:
     """Convert a predicted output."""
     probability = None if candidate.log_prob is None else round(math.exp(candidate.log_prob), 6)
     marks = candidate.model_dump(include={"confidence", "invented", "unfamiliar"})

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from redraft import __version__
-from redraft.server import schema
+from redraft.server import responses, schema
 from redraft.server.http import llama_cpp, openai
 from redraft.server.http.fill_in_the_middle import Generation, tokens_of
 from redraft.server.http.llama_cpp import InfillRequest, InfillResponse, Measured, PropsResponse
@@ -44,7 +44,7 @@ _EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 
 def _error_responses(*excluded: int) -> dict[int | str, dict[str, Any]]:
     return {
-        status: {"model": schema.ErrorResponse, "description": reason}
+        status: {"model": responses.ErrorResponse, "description": reason}
         for status, reason in _REASONS.items()
         if status not in excluded
     }
@@ -78,16 +78,16 @@ llama_routes = APIRouter(
 
 
 @health_routes.get("/healthz", summary="Liveness: the server is up")
-async def healthz() -> schema.HealthResponse:
-    return schema.HealthResponse()
+async def healthz() -> responses.HealthResponse:
+    return responses.HealthResponse()
 
 
 @health_routes.get("/readyz", summary="Readiness: every model that can be loaded is loaded")
-async def readyz(pool: Pool) -> schema.HealthResponse:
+async def readyz(pool: Pool) -> responses.HealthResponse:
     loadable = [model for model in pool.models.values() if not model.failure]
     for model in loadable or pool.models.values():
         _ = model.served  # raises NotReadyError while the model is loading
-    return schema.HealthResponse(models=[model.name for model in loadable])
+    return responses.HealthResponse(models=[model.name for model in loadable])
 
 
 @health_routes.get(
@@ -103,36 +103,36 @@ async def read_metrics(request: Request, pool: Pool) -> Response:
 
 
 @model_routes.get("/models", summary="List the models that are ready")
-async def _models(pool: Pool) -> schema.ModelsResponse:
+async def _models(pool: Pool) -> responses.ModelsResponse:
     if not pool.ready:
         raise NotReadyError("no model is loaded yet; retry soon")
     models = [model.served.info() for model in pool.ready]
-    cards = [schema.ModelCard(id=model.name) for model in models]
-    return schema.ModelsResponse(models=models, data=cards)
+    cards = [responses.ModelCard(id=model.name) for model in models]
+    return responses.ModelsResponse(models=models, data=cards)
 
 
 @model_routes.get("/models/{name}/map", summary="Get a model's examples in two dimensions")
-async def _map(name: ModelName, pool: Pool) -> schema.MapResponse:
+async def _map(name: ModelName, pool: Pool) -> responses.MapResponse:
     return await pool.find(name).run_in_background(lambda served: served.map())
 
 
 @model_routes.get("/models/{name}/examples/{identity}", summary="Get one example")
-async def _example(name: ModelName, identity: ExampleId, pool: Pool) -> schema.ExampleSchema:
+async def _example(name: ModelName, identity: ExampleId, pool: Pool) -> responses.ExampleSchema:
     return await pool.find(name).run(lambda served: served.example(identity))
 
 
 @model_routes.post("/predict", summary="Predict outputs")
-async def _predict(request: schema.PredictRequest, pool: Pool) -> schema.PredictResponse:
+async def _predict(request: schema.PredictRequest, pool: Pool) -> responses.PredictResponse:
     model = pool.find(request.model)
     if request.min_confidence is None and request.precision is None:
-        return schema.PredictResponse(model=model.name, results=await model.predict(request))
+        return responses.PredictResponse(model=model.name, results=await model.predict(request))
     from redraft.predictor import is_below  # imports NumPy, which the model has loaded by now
 
     # a refusal comes before any prediction
     threshold = await model.run(lambda served: served.threshold(request))
     results = await model.predict(request)
     confidences = [candidates[0].confidence if candidates else None for candidates in results]
-    return schema.PredictResponse(
+    return responses.PredictResponse(
         model=model.name,
         results=results,
         abstained=[is_below(confidence, threshold) for confidence in confidences],
@@ -141,22 +141,22 @@ async def _predict(request: schema.PredictRequest, pool: Pool) -> schema.Predict
 
 
 @model_routes.post("/retrieve", summary="Retrieve examples")
-async def _retrieve(request: schema.RetrieveRequest, pool: Pool) -> schema.RetrieveResponse:
+async def _retrieve(request: schema.RetrieveRequest, pool: Pool) -> responses.RetrieveResponse:
     model = pool.find(request.model)
     results = await model.run(lambda served: served.retrieve(request), lane="retrieve")
-    return schema.RetrieveResponse(model=model.name, results=results)
+    return responses.RetrieveResponse(model=model.name, results=results)
 
 
 @model_routes.post("/complete", summary="Complete an output")
-async def _complete(request: schema.CompleteRequest, pool: Pool) -> schema.CompleteResponse:
+async def _complete(request: schema.CompleteRequest, pool: Pool) -> responses.CompleteResponse:
     model = pool.find(request.model)
     completions, generation = await suggest(model, request)
     is_pending = generation is not None
-    return schema.CompleteResponse(model=model.name, completions=completions, pending=is_pending)
+    return responses.CompleteResponse(model=model.name, completions=completions, pending=is_pending)
 
 
 @model_routes.post("/examples", summary="Add examples")
-async def _add(request: schema.AddRequest, pool: Pool) -> schema.ExamplesResponse:
+async def _add(request: schema.AddRequest, pool: Pool) -> responses.ExamplesResponse:
     model = pool.find(request.model)
     examples = [Example(as_input(new.x), new.y, new.meta) for new in request.examples]
     changed = await model.run_in_background(lambda served: served.add(examples))
@@ -166,7 +166,7 @@ async def _add(request: schema.AddRequest, pool: Pool) -> schema.ExamplesRespons
 @model_routes.delete("/examples", summary="Remove examples")
 async def _remove(
     query: Annotated[schema.RemoveQuery, Query()], pool: Pool
-) -> schema.ExamplesResponse:
+) -> responses.ExamplesResponse:
     model = pool.find(query.model)
     changed = await model.run_in_background(lambda served: served.remove(query.id, query.filters))
     return _examples_response(model, changed)
@@ -198,7 +198,7 @@ async def _completions(request: CompletionsRequest, pool: Pool) -> Any:
 
 
 @llama_routes.get("/health", summary="Readiness, as llama.cpp's server answers it")
-async def _health(pool: Pool) -> schema.HealthResponse:
+async def _health(pool: Pool) -> responses.HealthResponse:
     return await readyz(pool)
 
 
@@ -219,7 +219,7 @@ async def _infill(request: InfillRequest, pool: Pool) -> Response:
     complete_request = request.gap.to_request(request.n_cmpl)
     began = time.perf_counter()
 
-    def complete(served: "ServedModel") -> tuple[list[schema.CompletionSchema], Measured]:
+    def complete(served: "ServedModel") -> tuple[list[responses.CompletionSchema], Measured]:
         tokens = len(tokens_of(request.input_prefix + request.prompt))
         started = time.perf_counter()
         completions = served.complete(complete_request)
@@ -228,10 +228,10 @@ async def _infill(request: InfillRequest, pool: Pool) -> Response:
 
     completions, measured = await model.run(complete, lane="complete")
     generations = [Generation.of(completion) for completion in completions]
-    responses = llama_cpp.respond(request, model.name, generations, measured)
+    answers = llama_cpp.respond(request, model.name, generations, measured)
     if request.stream:
-        return _stream(llama_cpp.stream(responses))
-    selected = [llama_cpp.select(response, request.response_fields) for response in responses]
+        return _stream(llama_cpp.stream(answers))
+    selected = [llama_cpp.select(answer, request.response_fields) for answer in answers]
     return JSONResponse(selected if request.n_cmpl > 1 else selected[0])
 
 
@@ -243,6 +243,6 @@ def _stream(events: Iterable[str]) -> StreamingResponse:
     return StreamingResponse(send(), media_type="text/event-stream")
 
 
-def _examples_response(model: PooledModel, changed: int) -> schema.ExamplesResponse:
+def _examples_response(model: PooledModel, changed: int) -> responses.ExamplesResponse:
     examples = model.served.info().examples
-    return schema.ExamplesResponse(model=model.name, changed=changed, examples=examples)
+    return responses.ExamplesResponse(model=model.name, changed=changed, examples=examples)

@@ -25,7 +25,7 @@ from redraft.server.lsp.items import (
 from redraft.server.lsp.positions import Buffer, Cursor, Positions
 from redraft.server.lsp.server import RedraftServer, describe_error
 from redraft.server.lsp.settings import read_settings
-from redraft.server.schema import CompletionSchema
+from redraft.server.responses import CompletionSchema
 
 if TYPE_CHECKING:
     from redraft.completion.lm_completion import InstantCompleter

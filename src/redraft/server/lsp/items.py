@@ -12,7 +12,7 @@ from redraft.completion.languages.base import Language
 from redraft.completion.languages.registry import family_of, language_of_family
 from redraft.mining.python_functions import FIELDS
 from redraft.server.lsp.positions import Cursor
-from redraft.server.schema import CompletionSchema, PrototypeSchema
+from redraft.server.responses import CompletionSchema, PrototypeSchema
 
 MAX_LINES = 40
 """Lines of a prototype's source to show."""

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from redraft.completion.languages.registry import names
 from redraft.server.lsp.settings import LspSettings
-from redraft.server.schema import CompletionSchema
+from redraft.server.responses import CompletionSchema
 
 _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 _LINE = re.compile(r"\s*[^\n]*")

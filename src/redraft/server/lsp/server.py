@@ -28,7 +28,7 @@ from pygls.uris import to_fs_path
 from redraft import __version__
 from redraft.completion.languages.registry import is_known, language_named
 from redraft.errors import PairsError, RedraftError
-from redraft.server import schema
+from redraft.server import responses, schema
 from redraft.server.lsp.items import ItemStyle
 from redraft.server.lsp.positions import Buffer, Cursor, find_cursor
 from redraft.server.lsp.progress import work_in_background
@@ -128,7 +128,7 @@ class RedraftServer(LanguageServer):
         self.served: ServedModel | None = None
         self.functions: WorkspaceFunctions | None = None
         self.is_shut_down = False
-        self.prototypes: OrderedDict[str, schema.PrototypeSchema] = OrderedDict()
+        self.prototypes: OrderedDict[str, responses.PrototypeSchema] = OrderedDict()
         self._editor_watches = False
         self._worker = LatestWorker()
         self._background = ThreadPoolExecutor(1, thread_name_prefix="reading")
@@ -199,7 +199,7 @@ class RedraftServer(LanguageServer):
 
     async def suggest(
         self, kind: str, uri: str, position: types.Position, *, waits: bool = False
-    ) -> tuple[Sequence[schema.CompletionSchema], Cursor] | None:
+    ) -> tuple[Sequence[responses.CompletionSchema], Cursor] | None:
         """Return completions at a position of an open document, and the cursor there.
 
         None if the model is not loaded, the document is not open, or a newer request came. If there
@@ -235,7 +235,7 @@ class RedraftServer(LanguageServer):
         request: schema.CompleteRequest,
         *,
         waits: bool,
-    ) -> Sequence[schema.CompletionSchema] | None:
+    ) -> Sequence[responses.CompletionSchema] | None:
         suggested = await self._worker.run(key, lambda: served.suggest(request), otherwise=None)
         if suggested is None:
             return None
@@ -260,7 +260,7 @@ class RedraftServer(LanguageServer):
         for task in self._tasks:
             task.cancel()
 
-    def _cache_prototypes(self, completions: Sequence[schema.CompletionSchema]) -> None:
+    def _cache_prototypes(self, completions: Sequence[responses.CompletionSchema]) -> None:
         for completion in completions:
             if completion.prototype is not None:
                 self.prototypes[completion.prototype.id] = completion.prototype
