@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.completion.aligned_names import aligned_in_project, aligned_in_streams
+from redraft.completion.background import BackgroundModel
 from redraft.completion.context_tables import END, START
 from redraft.completion.continuations import (
     MIN_WIDTH,
@@ -67,6 +68,13 @@ def starter_trees() -> BoostedTrees:
     return BoostedTrees.load(STARTER / "acceptance.npz")
 
 
+@cache
+def starter_background() -> BackgroundModel | None:
+    """Return the n-grams of other packages."""
+    path = STARTER / "background.npz"
+    return BackgroundModel.load(path) if path.exists() else None
+
+
 @dataclass(frozen=True)
 class _Ranked:
     """The continuations of one reading of the prefix, each with its probability."""
@@ -104,7 +112,8 @@ class ProjectSession(CompletionSession):
             )
             for one in similar
         ]
-        self._reader = CursorReader(x, surroundings, self.words, self._streams)
+        background = starter_background()
+        self._reader = CursorReader(x, surroundings, self.words, self._streams, background)
 
     def read_after(self, following: str) -> None:
         """Take the code after the line of the cursor as evidence."""
