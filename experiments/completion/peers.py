@@ -1,7 +1,7 @@
 """Trained peers at the same cursors: networks with an n-gram cache over the project.
 
 They train on the functions of the train packages, as in `experiments/autocomplete`, and are asked
-in process: each predicts the next token and the probable rest of its line.
+in process: each predicts the next token and the rest of its line.
 """
 
 import random
@@ -12,13 +12,18 @@ from pathlib import Path
 from experiments.autocomplete.bench import SIZES, CompletionBench
 from experiments.autocomplete.run import with_classic_cache
 from experiments.autocomplete.settings import RETRIEVED, Functions
+from experiments.completion.measurement import LONG
 from experiments.completion.projects import CutProject, cursors, indexed_model
 from experiments.completion.recorded import Recorded
 from redraft.completion.languages.base import kind_of
 from redraft.editing.neural import NeuralEditor
+from redraft.editing.session import CompletionSession
 from redraft.retrieval.base import NoRetriever
 from redraft.retrieval.bm25 import Bm25Retriever
 from redraft.training.fit import FitOptions
+
+MAX_TEXT = 100
+"""Characters after which a suggestion of white space is given up."""
 
 SEQ2SEQ, NETWORK = "seq2seq + cache", "retrieve+edit network"
 
@@ -37,10 +42,25 @@ def recorded(
             session = editor.start_session(x, [one for one in found if one.example.x != x])
             for cursor in cursors(asked.example.y, rng):
                 start = time.perf_counter()
-                first = next(iter(session.complete(cursor.prefix, 1)), None)
+                text, source = continued(session, cursor.prefix)
                 elapsed = round(1000 * (time.perf_counter() - start), 1)
-                source = first.prototype.example.y if first and first.prototype else None
-                yield Recorded(first.text if first else "", elapsed, source)
+                yield Recorded(text, elapsed, source)
+
+
+def continued(session: CompletionSession, prefix: str) -> tuple[str, str | None]:
+    """Return the first completion and its source, continued until it has `LONG` characters.
+
+    Alone it ends where the next token is improbable, mostly before ten characters.
+    """
+    text, source = "", None
+    while len(text.strip()) < LONG and len(text) < MAX_TEXT:
+        first = next(iter(session.complete(prefix + text, 1)), None)
+        if first is None or not first.text:
+            break
+        if not text.strip() and first.prototype:
+            source = first.prototype.example.y
+        text += first.text
+    return text, source
 
 
 def trained_peers(corpus: Path, runs: Path, seed: int) -> Iterator[tuple[str, NeuralEditor]]:

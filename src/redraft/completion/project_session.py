@@ -29,6 +29,7 @@ from redraft.completion.cursor_evidence import ALONE, CursorReader, SessionWords
 from redraft.completion.evidence import Continuations
 from redraft.completion.gradient_boosting import BoostedTrees
 from redraft.completion.languages.base import kind_of
+from redraft.completion.languages.python.language import PYTHON
 from redraft.completion.ngram_index import NgramIndex, token_widths
 from redraft.completion.renaming import Renaming
 from redraft.completion.similar_functions import SimilarFunction, is_same_function
@@ -63,16 +64,16 @@ def starter_weights() -> NDArray[np.float64]:
 
 
 @cache
-def starter_trees() -> BoostedTrees:
-    """Return the trees that rank continuations."""
-    return BoostedTrees.load(STARTER / "acceptance.npz")
+def starter_trees(*, has_background: bool) -> BoostedTrees:
+    """Return the trees that rank continuations, with or without a background model."""
+    name = "acceptance.npz" if has_background else "acceptance_project.npz"
+    return BoostedTrees.load(STARTER / name)
 
 
 @cache
-def starter_background() -> BackgroundModel | None:
-    """Return the n-grams of other packages."""
-    path = STARTER / "background.npz"
-    return BackgroundModel.load(path) if path.exists() else None
+def starter_background() -> BackgroundModel:
+    """Return the n-grams of other packages; they are Python."""
+    return BackgroundModel.load(STARTER / "background.npz")
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ class ProjectSession(CompletionSession):
             )
             for one in similar
         ]
-        background = starter_background()
+        self._has_background = index.language.family == PYTHON.family
+        background = starter_background() if self._has_background else None
         self._reader = CursorReader(x, surroundings, self.words, self._streams, background)
 
     def read_after(self, following: str) -> None:
@@ -143,7 +145,8 @@ class ProjectSession(CompletionSession):
         continuations = self.continuations(typed, partial)
         if continuations is None:
             return None
-        probability = starter_trees().probabilities(continuations.features)
+        trees = starter_trees(has_background=self._has_background)
+        probability = trees.probabilities(continuations.features)
         return _Ranked(typed, continuations, probability)
 
     def continuations(self, typed: Sequence[str], partial: str = "") -> Continuations | None:
