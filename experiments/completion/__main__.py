@@ -1,11 +1,10 @@
 """Completion from the code of a project.
 
-background  count n-grams of packages_background.txt, and write their table into the package
-train       train the ranker on projects of a list, and write it into the package
-cursors     write the cut projects and their cursors to OUT, for systems that are asked apart
-peers       train networks and write their suggestions at the cursors to OUT
-measure     ask the product at cursors of held-out projects, and write results.json
-type        type functions of held-out projects with its help, and write typing.json
+train    train the ranker on projects of a list, and write it into the package
+cursors  write the cut projects and their cursors to OUT, for systems that are asked apart
+peers    train networks and write their suggestions at the cursors to OUT
+measure  ask the product at cursors of held-out projects, and write results.json
+type     type functions of held-out projects with its help, and write typing.json
 
 The wheels are those that `python -m experiments.corpus LIST -o OUT` keeps in OUT/archives.
 """
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.completion.background import fit_background, read_packages
 from experiments.completion.measurement import measure
 from experiments.completion.peers import recorded, trained_peers
 from experiments.completion.projects import (
@@ -33,7 +31,6 @@ from experiments.completion.recorded import read_recorded, write_cursors
 from experiments.completion.summary import rows_of, summary, typing_rows
 from experiments.completion.training import IndexedProject, fit_similarity, fit_trees, rankings
 from experiments.completion.typing import typed
-from experiments.corpus.packages import fetch, read_list
 from experiments.lib.results import write_results
 from experiments.lib.runner import one_line_errors
 from redraft.cli._console import progress
@@ -43,7 +40,6 @@ from redraft.errors import PairsError
 
 HERE = Path(__file__).parent
 LIST = HERE.parent / "autocomplete" / "packages_small.txt"
-BACKGROUND = HERE / "packages_background.txt"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -84,14 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     with one_line_errors():
         ACTIONS[chosen.action](chosen)
-
-
-def _background(chosen: Namespace) -> None:
-    packages = read_list(BACKGROUND)
-    fetched = progress(fetch(packages, chosen.archives), "downloading", total=len(packages))
-    wheels = [one.archive for one in fetched if one.archive is not None]
-    examples = read_packages(progress(wheels, "counting", total=len(wheels)))
-    fit_background(examples).save(STARTER / "background.npz")
 
 
 def _train(chosen: Namespace) -> None:
@@ -171,7 +159,6 @@ def _packages(path: Path, split: str) -> list[str]:
 
 
 ACTIONS: Mapping[str, Callable[[Namespace], None]] = {
-    "background": _background,
     "train": _train,
     "cursors": _cursors,
     "peers": _peers,

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.completion.aligned_names import WordTables
-from redraft.completion.background import BackgroundModel, CursorBackground, WordCodes
 from redraft.completion.continuations import PROJECT, Occurrences, Stream
 from redraft.completion.evidence import CursorEvidence
 from redraft.completion.languages.base import Language
@@ -38,7 +37,6 @@ class SessionWords:
         self._added: list[str] = []
         self._ids: dict[str, int] = {}
         self._tables: WordTables | None = None
-        self._codes: WordCodes | None = None
 
     @property
     def language(self) -> Language:
@@ -89,14 +87,6 @@ class SessionWords:
             [self._index.first_words, first_words(self._added, self.language.keywords)]
         )
 
-    def background_codes(self, model: BackgroundModel) -> WordCodes:
-        """Return the codes of all words in the background model."""
-        if self._codes is None or len(self._codes.words) < len(self):
-            added = word_classes(self._added, self.language.keywords)
-            own = model.encode(self._added, added)
-            self._codes = WordCodes.join([self._index.background_codes(model), own])
-        return self._codes
-
     def table(self, tokens: Sequence[int]) -> NDArray[np.bool_]:
         """Return a boolean table of all words that is True for the given ones."""
         table = np.zeros(len(self), np.bool_)
@@ -113,11 +103,8 @@ class CursorReader:
         surroundings: Surroundings,
         words: SessionWords,
         streams: Sequence[Stream],
-        background: BackgroundModel | None = None,
     ) -> None:
         self._words = words
-        self._name = x["name"]
-        self._background = background
         tokenizer = Tokenizer()
         self._header = words.encode(tokenizer.tokenize(f"{x['name']} {x['arguments']}"))
         self._arguments = words.encode(words.language.argument_names(x["arguments"]))
@@ -202,22 +189,7 @@ class CursorReader:
             len(fresh),
             self._is_described,
         )
-        background = self._background_at(context, known.typed)
-        return CursorEvidence(features, known, words.first_words(), after_ids, background)
-
-    def _background_at(
-        self, context: Sequence[int], is_old: NDArray[np.bool_]
-    ) -> CursorBackground | None:
-        if self._background is None:
-            return None
-        return CursorBackground.at(
-            self._background,
-            self._words.background_codes(self._background),
-            self._name,
-            header=self._header,
-            context=context,
-            is_old=is_old,
-        )
+        return CursorEvidence(features, known, words.first_words(), after_ids)
 
 
 def _line_start(typed: Sequence[str]) -> int:

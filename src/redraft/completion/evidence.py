@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.completion.background import CursorBackground
 from redraft.completion.continuations import (
     ALIGNED,
     ALIGNED_FILE,
@@ -26,8 +25,6 @@ from redraft.completion.continuations import (
 )
 from redraft.completion.name_evidence import Counts, KnownNames
 from redraft.completion.word_classes import JOINED, NEWLINE, NONE, SPACE, SPLIT
-
-Logs = NDArray[np.float32]
 
 SHORT_WIDTH = 4
 """Characters of the shortest continuation."""
@@ -45,7 +42,6 @@ class CursorEvidence:
     known: KnownNames
     first_words: NDArray[np.int8]  # (V,) code of each word as the first of a line
     following: tuple[int, ...]  # ids of the first tokens after the cursor's line; may be empty
-    background: CursorBackground | None = None
 
     def row(self, occurrences: Occurrences) -> list[float]:
         """Return the features."""
@@ -95,7 +91,6 @@ class _Layout:
     first_word: NDArray[np.int8]  # (N,)
     renamed: Counts
     meets: NDArray[np.int64]  # (N,) token from which the code after the cursor follows; 99: none
-    logs: tuple[Logs, ...]  # (N, D) features of the background model
 
     @classmethod
     def of(
@@ -129,31 +124,7 @@ class _Layout:
             cursor.first_words[tokens[np.arange(len(tokens)), first_text]],
             np.cumsum(occurrences.renamed, 1),
             _meeting(tokens, lines, cursor.following),
-            _background(tokens, is_new, ends_line, cursor.background),
         )
-
-
-def _background(
-    tokens: NDArray[np.int32],
-    is_new: NDArray[np.bool_],
-    ends_line: NDArray[np.bool_],
-    background: CursorBackground | None,
-) -> tuple[Logs, ...]:
-    """Return the log-probabilities of the tokens so far, of the least, the first and the end."""
-    if background is None:
-        return ()
-    words, shapes = background.log_probs(tokens, is_new)
-    total = np.cumsum(words, 1)
-    end = np.zeros_like(words)
-    end[:, :-1] = np.where(ends_line[:, :-1], words[:, 1:], 0)
-    return (
-        total,
-        np.cumsum(shapes, 1),
-        np.asarray(total / np.arange(1, 1 + tokens.shape[1]), np.float32),
-        np.minimum.accumulate(words, 1),
-        np.broadcast_to(words[:, :1], words.shape),
-        end,
-    )
 
 
 def _meeting(
@@ -199,7 +170,7 @@ def _at_length(
     is_chosen = layout.is_end[starts, i]
     if not is_chosen.any():
         empty = np.zeros(0, np.int64)
-        features = np.zeros((0, len(cursor) + _FEATURES + len(layout.logs)), np.float32)
+        features = np.zeros((0, len(cursor) + _FEATURES), np.float32)
         return *(empty,) * 4, np.zeros(0, np.bool_), features
     counts = np.add.reduceat(support.counts, starts)[is_chosen]
     maxima = np.maximum.reduceat(support.maxima, starts)[is_chosen]
@@ -227,7 +198,6 @@ def _at_length(
             counts[:, 9:],
             maxima,
             maxima - support.longest,
-            *(logs[rows, i] for logs in layout.logs),
         ]
     ).astype(np.float32)
     lengths = np.full(count, i + 1)

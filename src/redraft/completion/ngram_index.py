@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from redraft.completion.background import BackgroundModel, WordCodes
 from redraft.completion.context_tables import END, START, ContextTables, Ids
 from redraft.completion.languages.base import Language, kind_of
 from redraft.completion.languages.python.language import PYTHON
@@ -50,7 +49,6 @@ class NgramIndex:
     encoded: Mapping[str, Encoded]
     language: Language
     _names: dict[int, frozenset[int]] = field(default_factory=dict)
-    _background: list[WordCodes] = field(default_factory=list)
 
     @classmethod
     def build(
@@ -113,12 +111,6 @@ class NgramIndex:
         for row, example in enumerate(self.examples):
             files.setdefault(str(example.meta.get("file")), []).append(row)
         return files
-
-    def background_codes(self, model: BackgroundModel) -> WordCodes:
-        """Return the codes of the words in a background model."""
-        if not self._background:
-            self._background.append(model.encode(self.words, self.classes))
-        return self._background[0]
 
     def file_named(self, path: str) -> str | None:
         """Return the indexed file that a path ends with, the longest if there are several."""

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redraft.completion.aligned_names import aligned_in_project, aligned_in_streams
-from redraft.completion.background import BackgroundModel
 from redraft.completion.context_tables import END, START
 from redraft.completion.continuations import (
     MIN_WIDTH,
@@ -29,7 +28,6 @@ from redraft.completion.cursor_evidence import ALONE, CursorReader, SessionWords
 from redraft.completion.evidence import Continuations
 from redraft.completion.gradient_boosting import BoostedTrees
 from redraft.completion.languages.base import kind_of
-from redraft.completion.languages.python.language import PYTHON
 from redraft.completion.ngram_index import NgramIndex, token_widths
 from redraft.completion.renaming import Renaming
 from redraft.completion.similar_functions import SimilarFunction, is_same_function
@@ -38,7 +36,7 @@ from redraft.editing.session import CompletionSession, continuation, readable_pr
 from redraft.text.tokenizer import Tokenizer, detokenize, is_word
 from redraft.types import Completion, Input, Prototype
 
-LEAST_PROBABLE = 0.13
+LEAST_PROBABLE = 0.12
 """Probability from which a suggestion is shown first."""
 
 LEAST_PROBABLE_SHORT = 0.5
@@ -47,10 +45,10 @@ LEAST_PROBABLE_SHORT = 0.5
 LEAST_PROBABLE_OTHER = 0.05
 """Probability from which a suggestion is shown below another."""
 
-GROWTH = 0.9
+GROWTH = 0.95
 """A suggestion grows while at least this share of its probability is left."""
 
-LINE_GROWTH = 0.8
+LINE_GROWTH = 0.9
 """A suggestion grows to the end of a line while at least this share is left."""
 
 STARTER = Path(__file__).parent / "starter"
@@ -64,16 +62,9 @@ def starter_weights() -> NDArray[np.float64]:
 
 
 @cache
-def starter_trees(*, has_background: bool) -> BoostedTrees:
-    """Return the trees that rank continuations, with or without a background model."""
-    name = "acceptance.npz" if has_background else "acceptance_project.npz"
-    return BoostedTrees.load(STARTER / name)
-
-
-@cache
-def starter_background() -> BackgroundModel:
-    """Return the n-grams of other packages; they are Python."""
-    return BackgroundModel.load(STARTER / "background.npz")
+def starter_trees() -> BoostedTrees:
+    """Return the trees that rank continuations."""
+    return BoostedTrees.load(STARTER / "acceptance.npz")
 
 
 @dataclass(frozen=True)
@@ -113,9 +104,7 @@ class ProjectSession(CompletionSession):
             )
             for one in similar
         ]
-        self._has_background = index.language.family == PYTHON.family
-        background = starter_background() if self._has_background else None
-        self._reader = CursorReader(x, surroundings, self.words, self._streams, background)
+        self._reader = CursorReader(x, surroundings, self.words, self._streams)
 
     def read_after(self, following: str) -> None:
         """Take the code after the line of the cursor as evidence."""
@@ -145,8 +134,7 @@ class ProjectSession(CompletionSession):
         continuations = self.continuations(typed, partial)
         if continuations is None:
             return None
-        trees = starter_trees(has_background=self._has_background)
-        probability = trees.probabilities(continuations.features)
+        probability = starter_trees().probabilities(continuations.features)
         return _Ranked(typed, continuations, probability)
 
     def continuations(self, typed: Sequence[str], partial: str = "") -> Continuations | None:
