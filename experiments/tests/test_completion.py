@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.completion.measurement import BARE, REDRAFT, Answer, Suggestion, similarity
+from experiments.completion.peers import continued
 from experiments.completion.projects import (
     MISSING,
     PLACEHOLDER,
@@ -35,8 +36,10 @@ from experiments.completion.training import (
 from experiments.completion.typing import replay, typed
 from experiments.tests.wheels import write_wheel
 from redraft.completion.engine import CompletionEngine
+from redraft.editing.session import VerbatimSession
 from redraft.errors import PairsError
 from redraft.mining.python_functions import mine_content
+from redraft.types import Example, Prototype
 
 SOURCE = "".join(
     f'def twice_{n}(a):\n    """Twice {n}."""\n    count = len(a)\n    total = {n} * count\n'
@@ -117,6 +120,13 @@ def test_recorded_suggestions_are_read_back(tmp_path: Path) -> None:
     path.write_text('{"words": 1}\n')
     with pytest.raises(PairsError, match=r"suggestions.jsonl:1: expected text, milliseconds"):
         list(read_recorded(path))
+
+
+def test_a_short_completion_is_continued_until_it_counts() -> None:
+    example = Example({"name": "f"}, "a = 1\nb = 22\nc = 333\n")
+    session = VerbatimSession([Prototype(example, 0.0)])
+    assert continued(session, "") == ("a = 1\nb = 22\n", example.y)
+    assert continued(VerbatimSession([]), "") == ("", None)
 
 
 def test_a_right_suggestion_saves_its_keys_but_one() -> None:
