@@ -1,6 +1,8 @@
 """Completion from the code of a project.
 
 train    train the ranker on projects of a list, and write it into the package
+cursors  write the cut projects and their cursors to OUT, for systems that are asked apart
+peers    train networks and write their suggestions at the cursors to OUT
 measure  ask the product at cursors of held-out projects, and write results.json
 type     type functions of held-out projects with its help, and write typing.json
 
@@ -9,12 +11,13 @@ The wheels are those that `python -m experiments.corpus LIST -o OUT` keeps in OU
 
 import random
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from experiments.completion.measurement import measure
+from experiments.completion.peers import recorded, trained_peers
 from experiments.completion.projects import (
     CURSORS,
     MISSING,
@@ -24,16 +27,28 @@ from experiments.completion.projects import (
     indexed_model,
     read_wheel,
 )
+from experiments.completion.recorded import read_recorded, write_cursors
 from experiments.completion.summary import rows_of, summary, typing_rows
-from experiments.completion.training import IndexedProject, fit_similarity, fit_trees, rankings
+from experiments.completion.training import (
+    IndexedProject,
+    Ranking,
+    fit_similarity,
+    fit_trees,
+    rankings,
+)
 from experiments.completion.typing import typed
+from experiments.corpus.packages import fetch, read_list
 from experiments.lib.results import write_results
+from experiments.lib.runner import one_line_errors
 from redraft.cli._console import progress
 from redraft.completion.engine import CompletionEngine
 from redraft.completion.project_session import STARTER
+from redraft.errors import PairsError
 
 HERE = Path(__file__).parent
 LIST = HERE.parent / "autocomplete" / "packages_small.txt"
+MORE = HERE / "packages_more.txt"
+"""Packages that only the ranker is trained on, half as many functions of each."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("action", choices=("train", "measure", "type"))
+    parser.add_argument("action", choices=tuple(ACTIONS))
     parser.add_argument("--archives", type=Path, required=True, help="folder of wheels")
     parser.add_argument("--list", type=Path, default=LIST, help="packages with their split")
     parser.add_argument("--split", help="split of the list (train to train, test to measure)")
@@ -57,6 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="also measure a trained model, pointed at each project",
     )
     parser.add_argument(
+        "--recorded",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="also measure the suggestions of a file, made at the same cursors",
+    )
+    parser.add_argument("--corpus", type=Path, help="corpus that the peers train on")
+    parser.add_argument(
         "--without-file",
         action="store_true",
         help="do not index the files of the asked functions",
@@ -64,18 +87,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--answers", type=Path, help="file to write every suggestion to")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of results.json")
     chosen = parser.parse_args(arguments)
-    {"train": _train, "measure": _measure, "type": _type}[chosen.action](chosen)
+    with one_line_errors():
+        ACTIONS[chosen.action](chosen)
 
 
 def _train(chosen: Namespace) -> None:
+    missing = read_list(MORE)
+    list(progress(fetch(missing, chosen.archives), "downloading", total=len(missing)))
     projects = [IndexedProject.of(project) for project in read_projects(chosen, "train")]
     weights = fit_similarity(progress(projects, "similarities", total=len(projects)))
-    rng = random.Random(chosen.seed)
-    rows = [
-        row
-        for indexed in progress(projects, "continuations", total=len(projects))
-        for row in rankings(indexed, weights, rng)
-    ]
+    few = Namespace(**{**vars(chosen), "list": MORE, "functions": chosen.functions // 2})
+    more = [IndexedProject.of(project) for project in read_projects(few, "train")]
+    rows: list[Ranking] = []
+    for group in (projects, more):
+        rng = random.Random(chosen.seed)
+        for indexed in progress(group, "continuations", total=len(group)):
+            rows += rankings(indexed, weights, rng)
     STARTER.mkdir(exist_ok=True)
     np.save(STARTER / "similarity.npy", weights)
     fit_trees(rows, chosen.seed).save(STARTER / "acceptance.npz")
@@ -85,8 +112,10 @@ def _measure(chosen: Namespace) -> None:
     rng = random.Random(chosen.seed)
     projects = list(read_projects(chosen, "test"))
     peers = {name: Path(model) for name, _, model in (one.partition("=") for one in chosen.peer)}
+    files = {name: file for name, _, file in (one.partition("=") for one in chosen.recorded)}
+    apart = {name: read_recorded(Path(file)) for name, file in files.items()}
     with_file = not chosen.without_file
-    answers = list(measure(projects, rng, peers=peers, with_file=with_file))
+    answers = list(measure(projects, rng, peers=peers, recorded=apart, with_file=with_file))
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.answers:  # code of other people: for reading, not to be published
         lines = "".join(answer.to_json() + "\n" for answer in answers)
@@ -96,6 +125,20 @@ def _measure(chosen: Namespace) -> None:
     rows = rows_of(answers, split, chosen.seed, variant=variant)
     write_results(chosen.out / "results.json", "completion", rows)
     print(summary(answers, (*CURSORS, MISSING)))
+
+
+def _cursors(chosen: Namespace) -> None:
+    write_cursors(list(read_projects(chosen, "test")), random.Random(chosen.seed), chosen.out)
+
+
+def _peers(chosen: Namespace) -> None:
+    if chosen.corpus is None:
+        raise PairsError("peers train on a corpus: name it with --corpus")
+    projects = list(read_projects(chosen, "test"))
+    for name, editor in trained_peers(chosen.corpus, chosen.out / "runs", chosen.seed):
+        found = recorded(editor, projects, random.Random(chosen.seed))
+        text = "".join(one.to_json() + "\n" for one in found)
+        (chosen.out / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
 
 def _type(chosen: Namespace) -> None:
@@ -125,6 +168,15 @@ def read_projects(chosen: Namespace, split: str) -> Iterator[CutProject]:
 def _packages(path: Path, split: str) -> list[str]:
     lines = (line.split("#")[0].split() for line in path.read_text(encoding="utf-8").splitlines())
     return [line[0] for line in lines if line[1:] == [split]]
+
+
+ACTIONS: Mapping[str, Callable[[Namespace], None]] = {
+    "train": _train,
+    "cursors": _cursors,
+    "peers": _peers,
+    "measure": _measure,
+    "type": _type,
+}
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from experiments.completion.projects import (
     indexed_model,
     is_right,
 )
+from experiments.completion.recorded import Recorded
 from redraft.completion.languages.base import kind_of
 from redraft.editing.session import VerbatimSession
 from redraft.retrieval.bm25 import Bm25Retriever
@@ -110,12 +111,14 @@ def measure(
     rng: random.Random,
     *,
     peers: Mapping[str, Path] | None = None,
+    recorded: Mapping[str, Iterator[Recorded]] | None = None,
     with_file: bool = True,
 ) -> Iterator[Answer]:
     """Yield the answers of all systems at all cursors of the projects.
 
     `peers` are trained models by their names; each is pointed at every project as the product is.
-    Without `with_file` the files of the asked functions are not indexed.
+    `recorded` are suggestions of other systems, in the order of the cursors. Without `with_file`
+    the files of the asked functions are not indexed.
     """
     systems: dict[str, Path | None] = {REDRAFT: None, **(peers or {})}
     with TemporaryDirectory() as folder:
@@ -136,6 +139,7 @@ def measure(
                     rng,
                     retrievers[i],
                     {name: Client(address, model=f"{i}-{j}") for j, name in enumerate(systems)},
+                    recorded or {},
                 )
 
 
@@ -144,6 +148,7 @@ def _answers(
     rng: random.Random,
     retriever: Bm25Retriever,
     clients: Mapping[str, Client],
+    recorded: Mapping[str, Iterator[Recorded]],
 ) -> Iterator[Answer]:
     """Yield the answers at the cursors of one project, once its models are loaded."""
     for client in clients.values():
@@ -161,6 +166,10 @@ def _answers(
                 shown = suggest()
                 elapsed = 1000 * (time.perf_counter() - start)
                 yield Answer.of(project.name, name, cursor, shown, elapsed)
+            for name, suggestions in recorded.items():
+                one = next(suggestions)
+                shown = Suggestion(one.text, source=one.source)
+                yield Answer.of(project.name, name, cursor, shown, one.milliseconds)
 
 
 def _is_function(example: Example) -> bool:

@@ -1,5 +1,6 @@
 """The completion experiment: cutting projects, what is right, and the exported trees."""
 
+import json
 import random
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.completion.measurement import BARE, REDRAFT, Answer, Suggestion, similarity
+from experiments.completion.peers import continued
 from experiments.completion.projects import (
     MISSING,
     PLACEHOLDER,
@@ -21,6 +23,7 @@ from experiments.completion.projects import (
     read_wheel,
     write_project,
 )
+from experiments.completion.recorded import Recorded, read_recorded, write_cursors
 from experiments.completion.summary import rows_of, summary, typing_rows
 from experiments.completion.training import (
     IndexedProject,
@@ -33,7 +36,10 @@ from experiments.completion.training import (
 from experiments.completion.typing import replay, typed
 from experiments.tests.wheels import write_wheel
 from redraft.completion.engine import CompletionEngine
+from redraft.editing.session import VerbatimSession
+from redraft.errors import PairsError
 from redraft.mining.python_functions import mine_content
+from redraft.types import Example, Prototype
 
 SOURCE = "".join(
     f'def twice_{n}(a):\n    """Twice {n}."""\n    count = len(a)\n    total = {n} * count\n'
@@ -94,6 +100,33 @@ def test_the_files_of_asked_functions_may_be_left_out(wheel: Path, tmp_path: Pat
     write_project(project, tmp_path / "without", with_asked=False)
     assert (tmp_path / "with" / "pack" / "code.py").exists()
     assert not (tmp_path / "without" / "pack" / "code.py").exists()
+
+
+def test_cursors_are_written_for_systems_that_are_asked_apart(wheel: Path, tmp_path: Path) -> None:
+    project = cut("pack", read_wheel(wheel), 3, random.Random(0))
+    write_cursors([project], random.Random(0), tmp_path / "asked")
+    lines = (tmp_path / "asked" / "cursors.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 3 * 5
+    assert rows[0]["text"][: rows[0]["offset"]].endswith(rows[0]["indentation"])
+    assert (tmp_path / "asked" / "projects" / "pack" / "pack" / "code.py").exists()
+
+
+def test_recorded_suggestions_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "suggestions.jsonl"
+    one = Recorded("total = 1", 3.5, "count = 0")
+    path.write_text(one.to_json() + "\n")
+    assert list(read_recorded(path)) == [one]
+    path.write_text('{"words": 1}\n')
+    with pytest.raises(PairsError, match=r"suggestions.jsonl:1: expected text, milliseconds"):
+        list(read_recorded(path))
+
+
+def test_a_short_completion_is_continued_until_it_counts() -> None:
+    example = Example({"name": "f"}, "a = 1\nb = 22\nc = 333\n")
+    session = VerbatimSession([Prototype(example, 0.0)])
+    assert continued(session, "") == ("a = 1\nb = 22\n", example.y)
+    assert continued(VerbatimSession([]), "") == ("", None)
 
 
 def test_a_right_suggestion_saves_its_keys_but_one() -> None:
