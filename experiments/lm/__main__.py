@@ -1,6 +1,7 @@
 """Completion in a project with a language model, and its answers on messy pairs.
 
-collect  ask a language model and the product at cursors, and append every answer to a file
+collect  ask a language model and the product at cursors, and append every answer to a file;
+         the same command resumes after an interruption
 fit      train the mixture of suggestions on such files, and write it into the package
 pairs    ask a language model on messy pairs, and add the rows to results.json
 measure  write results.json from such files
@@ -15,17 +16,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from experiments.completion.__main__ import LIST, read_projects
-from experiments.lib.results import Row, read_results, write_results
+from experiments.lib.results import ALL_SEEDS, Row, read_results, write_results
 from experiments.lm.collection import (
     Answer,
     Collector,
     CursorAnswer,
     ForcedAnswer,
     from_line,
+    place_of,
     to_line,
 )
 from experiments.lm.mixture import fit_mixture, write_mixture
-from experiments.lm.pairs import MESSY, ask, pair_row
+from experiments.lm.pairs import MESSY, ask, pair_row, pooled_row
 from experiments.lm.summary import cursor_rows, forced_rows
 from redraft.completion.mixing import WEIGHTS, starter_mixture
 from redraft.lm.address import LmAddress
@@ -58,11 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _collect(chosen: Namespace) -> None:
+    path = chosen.answers[0]
+    done = frozenset(place_of(answer) for answer in _read([path] if path.exists() else []))
     with (
         LmClient(LmAddress.parse(chosen.lm)) as client,
-        chosen.answers[0].open("a", encoding="utf-8") as out,
+        path.open("a", encoding="utf-8") as out,
     ):
-        collector = Collector(client, client.find_model(None), random.Random(chosen.seed))
+        rng = random.Random(chosen.seed)
+        collector = Collector(client, client.find_model(None), rng, done=done)
         for project in read_projects(chosen, chosen.split):
             for answer in collector.ask(project, _counts(chosen.shots), _counts(chosen.forced)):
                 out.write(to_line(answer))
@@ -87,10 +92,10 @@ def _pairs(chosen: Namespace) -> None:
     shots = _counts(chosen.shots)[-1]
     with LmClient(LmAddress.parse(chosen.lm)) as client:
         row = pair_row(ask(client, chosen.seed, shots, chosen.questions))
-    others = [
-        one for one in read_results(RESULTS) if (one.setting, one.seed) != (row.setting, row.seed)
-    ]
-    _write([*others, row])
+    known = read_results(RESULTS)
+    teams = [one for one in known if one.setting == MESSY and one.seed not in (row.seed, ALL_SEEDS)]
+    teams = sorted([*teams, row], key=lambda one: one.seed)
+    _write([*(one for one in known if one.setting != MESSY), *teams, pooled_row(teams)])
 
 
 def _write(rows: Sequence[Row]) -> None:

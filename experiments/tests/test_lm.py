@@ -14,10 +14,11 @@ from experiments.lm.collection import (
     CursorAnswer,
     ForcedAnswer,
     from_line,
+    place_of,
     to_line,
 )
 from experiments.lm.mixture import fit_mixture, write_mixture
-from experiments.lm.pairs import PairAnswers, pair_row
+from experiments.lm.pairs import PairAnswers, pair_row, pooled_row
 from experiments.lm.summary import cursor_rows, forced_rows
 from redraft.completion.mixing import starter_mixture
 from redraft.editing.alignment import aligned
@@ -76,6 +77,10 @@ def test_a_function_is_asked_at_its_cursors_and_at_every_word() -> None:
         LmClient(LmAddress.parse(server.url)) as client,
     ):
         answers = list(Collector(client, "tiny", random.Random(0)).ask(project, [0, 1], [1]))
+        done = frozenset(map(place_of, answers[2:]))
+        resumed = Collector(client, "tiny", random.Random(0), done=done)
+        left = list(resumed.ask(project, [0, 1], [1]))
+    assert [place_of(one) for one in left] == [place_of(one) for one in answers[:2]]
     assert [type(one) for one in answers] == [CursorAnswer] * 8 + [ForcedAnswer]
     assert isinstance(answers[-1], ForcedAnswer)
     assert np.mean(answers[-1].hits) > 0.5
@@ -117,6 +122,9 @@ def test_a_false_source_would_be_counted() -> None:
     other = Prototype(Example({"text": "x"}, "DELETE"), 1.0)
     wrong = PairAnswers(0, answers.mixed, [({"text": "x"}, replace(candidate, prototype=other))])
     assert pair_row(wrong).metrics["false"] == 4
+    pooled = pooled_row([pair_row(answers), pair_row(wrong)])
+    assert (pooled.n, pooled.metrics["false"], pooled.metrics["right"]) == (4, 4, 50)
+    assert pooled.metrics["error"] == pytest.approx(5)
 
 
 def test_the_shipped_mixture_trusts_a_sure_generation_more() -> None:
