@@ -3,8 +3,9 @@
 collect  ask a language model and the product at cursors, and append every answer to a file;
          the same command resumes after an interruption
 fit      train the mixture of suggestions on such files, and write it into the package
-pairs    ask a language model on messy pairs, and add the rows to results.json
-measure  write results.json from such files
+pairs    ask a language model on a team's messy pairs, and add the row to results.json
+compare  compare all systems on pair sets, and add the rows to results.json
+measure  write the rows of such files to results.json
 
 The wheels are those that `python -m experiments.corpus LIST -o OUT` keeps in OUT/archives; the
 language model is served by `redraft lm start smollm2`.
@@ -28,10 +29,15 @@ from experiments.lm.collection import (
 )
 from experiments.lm.mixture import fit_mixture, write_mixture
 from experiments.lm.pairs import MESSY, ask, pair_row, pooled_row
-from experiments.lm.summary import cursor_rows, forced_rows
+from experiments.lm.sets import ALL_SETS, COMPARED, all_sets_rows, set_row
+from experiments.lm.summary import ALL_WORDS, CURSORS, SECONDS, cursor_rows, forced_rows
+from experiments.public_pairs.sets import read_sets, set_names
 from redraft.completion.mixing import WEIGHTS, starter_mixture
 from redraft.lm.address import LmAddress
 from redraft.lm.client import LmClient
+
+MEASURED = (ALL_WORDS, CURSORS, SECONDS)
+"""Settings of the rows that come from files of answers."""
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -53,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--shots", default="0,3", help="retrieved functions at cursors")
     parser.add_argument("--forced", default="", help="retrieved functions, all words")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--questions", type=int, default=60, help="of each team's messy pairs")
+    parser.add_argument("--questions", type=int, default=60, help="of a team or a pair set")
+    parser.add_argument("--sets", type=Path, help="folder of pair sets")
+    parser.add_argument("--only", nargs="*", default=[], help="names of pair sets")
     parser.add_argument("--answers", type=Path, nargs="*", default=[], help="files of answers")
     chosen = parser.parse_args(arguments)
     _ACTIONS[chosen.action](chosen)
@@ -85,7 +93,7 @@ def _measure(chosen: Namespace) -> None:
     cursors = [answer for answer in answers if isinstance(answer, CursorAnswer)]
     rows = forced_rows(forced, chosen.split, chosen.seed)
     rows += cursor_rows(cursors, starter_mixture(), chosen.split, chosen.seed)
-    _write(rows + [row for row in read_results(RESULTS) if row.setting == MESSY])
+    _write(rows + [row for row in read_results(RESULTS) if row.setting not in MEASURED])
 
 
 def _pairs(chosen: Namespace) -> None:
@@ -96,6 +104,20 @@ def _pairs(chosen: Namespace) -> None:
     teams = [one for one in known if one.setting == MESSY and one.seed not in (row.seed, ALL_SEEDS)]
     teams = sorted([*teams, row], key=lambda one: one.seed)
     _write([*(one for one in known if one.setting != MESSY), *teams, pooled_row(teams)])
+
+
+def _compare(chosen: Namespace) -> None:
+    shots = _counts(chosen.shots)[-1]
+    names = set_names(chosen.sets, "dev", chosen.only)
+    with LmClient(LmAddress.parse(chosen.lm)) as client:
+        for pairs in read_sets(chosen.sets, "dev", names):
+            row = set_row(pairs, client, questions=chosen.questions, shots=shots, seed=chosen.seed)
+            known = read_results(RESULTS)
+            old = [one for one in known if one.setting.startswith(COMPARED)]
+            kept = [one for one in old if one.setting not in (row.setting, ALL_SETS)]
+            rows = sorted([*kept, row], key=lambda one: one.setting)
+            others = [one for one in known if one not in old]
+            _write([*others, *rows, *all_sets_rows(rows)])
 
 
 def _write(rows: Sequence[Row]) -> None:
@@ -114,6 +136,7 @@ def _counts(text: str) -> list[int]:
 
 _ACTIONS: dict[str, Callable[[Namespace], None]] = {
     "collect": _collect,
+    "compare": _compare,
     "fit": _fit,
     "measure": _measure,
     "pairs": _pairs,
