@@ -14,6 +14,7 @@ language model is served by `redraft lm start smollm2`.
 import random
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.completion.__main__ import LIST, read_projects
@@ -30,14 +31,11 @@ from experiments.lm.collection import (
 from experiments.lm.mixture import fit_mixture, write_mixture
 from experiments.lm.pairs import MESSY, ask, pair_row, pooled_row
 from experiments.lm.sets import ALL_SETS, COMPARED, all_sets_rows, set_row
-from experiments.lm.summary import ALL_WORDS, CURSORS, SECONDS, cursor_rows, forced_rows
+from experiments.lm.summary import cursor_rows, forced_rows
 from experiments.public_pairs.sets import read_sets, set_names
 from redraft.completion.mixing import WEIGHTS, starter_mixture
 from redraft.lm.address import LmAddress
 from redraft.lm.client import LmClient
-
-MEASURED = (ALL_WORDS, CURSORS, SECONDS)
-"""Settings of the rows that come from files of answers."""
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -58,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lm", default="http://127.0.0.1:8080/v1", help="address")
     parser.add_argument("--shots", default="0,3", help="retrieved functions at cursors")
     parser.add_argument("--forced", default="", help="retrieved functions, all words")
+    parser.add_argument("--subset", default="", help="name of the functions, if not all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--questions", type=int, default=60, help="of a team or a pair set")
     parser.add_argument("--sets", type=Path, help="folder of pair sets")
@@ -92,18 +91,19 @@ def _measure(chosen: Namespace) -> None:
     forced = [answer for answer in answers if isinstance(answer, ForcedAnswer)]
     cursors = [answer for answer in answers if isinstance(answer, CursorAnswer)]
     rows = forced_rows(forced, chosen.split, chosen.seed)
-    rows += cursor_rows(cursors, starter_mixture(), chosen.split, chosen.seed)
-    _write(rows + [row for row in read_results(RESULTS) if row.setting not in MEASURED])
+    rows = [replace(row, subset=chosen.subset) for row in rows]
+    if cursors:
+        rows += cursor_rows(cursors, starter_mixture(), chosen.split, chosen.seed)
+    _write(rows)
 
 
 def _pairs(chosen: Namespace) -> None:
     shots = _counts(chosen.shots)[-1]
     with LmClient(LmAddress.parse(chosen.lm)) as client:
         row = pair_row(ask(client, chosen.seed, shots, chosen.questions))
-    known = read_results(RESULTS)
-    teams = [one for one in known if one.setting == MESSY and one.seed not in (row.seed, ALL_SEEDS)]
-    teams = sorted([*teams, row], key=lambda one: one.seed)
-    _write([*(one for one in known if one.setting != MESSY), *teams, pooled_row(teams)])
+    _write([row])
+    teams = [row for row in read_results(RESULTS) if row.setting == MESSY]
+    _write([pooled_row([row for row in teams if row.seed != ALL_SEEDS])])
 
 
 def _compare(chosen: Namespace) -> None:
@@ -112,12 +112,9 @@ def _compare(chosen: Namespace) -> None:
     with LmClient(LmAddress.parse(chosen.lm)) as client:
         for pairs in read_sets(chosen.sets, "dev", names):
             row = set_row(pairs, client, questions=chosen.questions, shots=shots, seed=chosen.seed)
-            known = read_results(RESULTS)
-            old = [one for one in known if one.setting.startswith(COMPARED)]
-            kept = [one for one in old if one.setting not in (row.setting, ALL_SETS)]
-            rows = sorted([*kept, row], key=lambda one: one.setting)
-            others = [one for one in known if one not in old]
-            _write([*others, *rows, *all_sets_rows(rows)])
+            _write([row])
+            rows = [row for row in read_results(RESULTS) if row.setting.startswith(COMPARED)]
+            _write(all_sets_rows([row for row in rows if row.setting != ALL_SETS]))
 
 
 def _write(rows: Sequence[Row]) -> None:

@@ -57,7 +57,7 @@ def set_row(pairs: PairSet, client: LmClient, *, questions: int, shots: int, see
     by_name = {system.name: system.exact for system in compared.systems}
     exact = {metric: by_name[name] for metric, name in SYSTEMS.items()}
     return Row(
-        f"use {compared.recommended.name}",
+        "all systems",
         f"{COMPARED}{pairs.name}",
         pairs.split,
         seed,
@@ -68,6 +68,7 @@ def set_row(pairs: PairSet, client: LmClient, *, questions: int, shots: int, see
         },
         config={
             "shots": settings.shots,
+            "recommended": compared.recommended.name,
             "exact": {
                 metric: [int(value > 0) for value in column] for metric, column in exact.items()
             },
@@ -83,7 +84,7 @@ def all_sets_rows(rows: Sequence[Row]) -> list[Row]:
     }
     n = len(exact["nearest"])
     mean = Row(
-        f"mean of {len(rows)} sets",
+        "all systems",
         ALL_SETS,
         rows[0].split,
         ALL_SEEDS,
