@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.completion.__main__ import LIST, read_projects
-from experiments.lib.results import ALL_SEEDS, Row, read_results, write_results
+from experiments.lib.results import Row, read_results, write_results
 from experiments.lm.collection import (
     Answer,
     Collector,
@@ -29,7 +29,7 @@ from experiments.lm.collection import (
     to_line,
 )
 from experiments.lm.mixture import fit_mixture, write_mixture
-from experiments.lm.pairs import MESSY, ask, pair_row, pooled_row
+from experiments.lm.pairs import ask, pair_row, pooled_row
 from experiments.lm.sets import ALL_SETS, COMPARED, all_sets_rows, set_row
 from experiments.lm.summary import cursor_rows, forced_rows
 from experiments.public_pairs.sets import read_sets, set_names
@@ -102,8 +102,7 @@ def _pairs(chosen: Namespace) -> None:
     with LmClient(LmAddress.parse(chosen.lm)) as client:
         row = pair_row(ask(client, chosen.seed, shots, chosen.questions))
     _write([row])
-    teams = [row for row in read_results(RESULTS) if row.setting == MESSY]
-    _write([pooled_row([row for row in teams if row.seed != ALL_SEEDS])])
+    _write([pooled_row([row for row in read_results(RESULTS) if "mixed" in row.config])])
 
 
 def _compare(chosen: Namespace) -> None:
