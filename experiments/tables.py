@@ -19,6 +19,7 @@ from experiments.languages.summary import TABLES as LANGUAGES
 from experiments.lib.results import Row, read_results
 from experiments.lib.tables import Table
 from experiments.lm.pairs import TABLES as LM_PAIRS
+from experiments.lm.sets import TABLES as LM_SETS
 from experiments.lm.summary import TABLES as LM
 from experiments.pairs.run import TABLES as PAIRS
 from experiments.paper_conditions.tables import TABLES as PAPER_CONDITIONS
@@ -47,7 +48,7 @@ SOURCES = (
     Source(HERE / "completion" / "results.json", COMPLETION),
     Source(HERE / "hearthstone" / "results.json", HEARTHSTONE),
     Source(HERE / "languages" / "results.json", LANGUAGES),
-    Source(HERE / "lm" / "results.json", {**LM, **LM_PAIRS}),
+    Source(HERE / "lm" / "results.json", {**LM, **LM_PAIRS, **LM_SETS}),
     Source(HERE / "pairs" / "results.json", PAIRS),
     Source(HERE / "paper_conditions" / "results.json", PAPER_CONDITIONS),
     Source(HERE / "public_pairs" / "results.json", PUBLIC_PAIRS),

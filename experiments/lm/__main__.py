@@ -1,9 +1,11 @@
 """Completion in a project with a language model, and its answers on messy pairs.
 
-collect  ask a language model and the product at cursors, and append every answer to a file
+collect  ask a language model and the product at cursors, and append every answer to a file;
+         the same command resumes after an interruption
 fit      train the mixture of suggestions on such files, and write it into the package
-pairs    ask a language model on messy pairs, and add the rows to results.json
-measure  write results.json from such files
+pairs    ask a language model on a team's messy pairs, and add the row to results.json
+compare  compare all systems on pair sets, and add the rows to results.json
+measure  write the rows of such files to results.json
 
 The wheels are those that `python -m experiments.corpus LIST -o OUT` keeps in OUT/archives; the
 language model is served by `redraft lm start smollm2`.
@@ -12,6 +14,7 @@ language model is served by `redraft lm start smollm2`.
 import random
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.completion.__main__ import LIST, read_projects
@@ -22,11 +25,14 @@ from experiments.lm.collection import (
     CursorAnswer,
     ForcedAnswer,
     from_line,
+    place_of,
     to_line,
 )
 from experiments.lm.mixture import fit_mixture, write_mixture
-from experiments.lm.pairs import MESSY, ask, pair_row
+from experiments.lm.pairs import ask, pair_row, pooled_row
+from experiments.lm.sets import ALL_SETS, COMPARED, all_sets_rows, set_row
 from experiments.lm.summary import cursor_rows, forced_rows
+from experiments.public_pairs.sets import read_sets, set_names
 from redraft.completion.mixing import WEIGHTS, starter_mixture
 from redraft.lm.address import LmAddress
 from redraft.lm.client import LmClient
@@ -50,19 +56,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lm", default="http://127.0.0.1:8080/v1", help="address")
     parser.add_argument("--shots", default="0,3", help="retrieved functions at cursors")
     parser.add_argument("--forced", default="", help="retrieved functions, all words")
+    parser.add_argument("--subset", default="", help="name of the functions, if not all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--questions", type=int, default=60, help="of each team's messy pairs")
+    parser.add_argument("--questions", type=int, default=60, help="of a team or a pair set")
+    parser.add_argument("--sets", type=Path, help="folder of pair sets")
+    parser.add_argument("--only", nargs="*", default=[], help="names of pair sets")
     parser.add_argument("--answers", type=Path, nargs="*", default=[], help="files of answers")
     chosen = parser.parse_args(arguments)
     _ACTIONS[chosen.action](chosen)
 
 
 def _collect(chosen: Namespace) -> None:
+    path = chosen.answers[0]
+    done = frozenset(place_of(answer) for answer in _read([path] if path.exists() else []))
     with (
         LmClient(LmAddress.parse(chosen.lm)) as client,
-        chosen.answers[0].open("a", encoding="utf-8") as out,
+        path.open("a", encoding="utf-8") as out,
     ):
-        collector = Collector(client, client.find_model(None), random.Random(chosen.seed))
+        rng = random.Random(chosen.seed)
+        collector = Collector(client, client.find_model(None), rng, done=done)
         for project in read_projects(chosen, chosen.split):
             for answer in collector.ask(project, _counts(chosen.shots), _counts(chosen.forced)):
                 out.write(to_line(answer))
@@ -79,18 +91,29 @@ def _measure(chosen: Namespace) -> None:
     forced = [answer for answer in answers if isinstance(answer, ForcedAnswer)]
     cursors = [answer for answer in answers if isinstance(answer, CursorAnswer)]
     rows = forced_rows(forced, chosen.split, chosen.seed)
-    rows += cursor_rows(cursors, starter_mixture(), chosen.split, chosen.seed)
-    _write(rows + [row for row in read_results(RESULTS) if row.setting == MESSY])
+    rows = [replace(row, subset=chosen.subset) for row in rows]
+    if cursors:
+        rows += cursor_rows(cursors, starter_mixture(), chosen.split, chosen.seed)
+    _write(rows)
 
 
 def _pairs(chosen: Namespace) -> None:
     shots = _counts(chosen.shots)[-1]
     with LmClient(LmAddress.parse(chosen.lm)) as client:
         row = pair_row(ask(client, chosen.seed, shots, chosen.questions))
-    others = [
-        one for one in read_results(RESULTS) if (one.setting, one.seed) != (row.setting, row.seed)
-    ]
-    _write([*others, row])
+    _write([row])
+    _write([pooled_row([row for row in read_results(RESULTS) if "mixed" in row.config])])
+
+
+def _compare(chosen: Namespace) -> None:
+    shots = _counts(chosen.shots)[-1]
+    names = set_names(chosen.sets, "dev", chosen.only)
+    with LmClient(LmAddress.parse(chosen.lm)) as client:
+        for pairs in read_sets(chosen.sets, "dev", names):
+            row = set_row(pairs, client, questions=chosen.questions, shots=shots, seed=chosen.seed)
+            _write([row])
+            rows = [row for row in read_results(RESULTS) if row.setting.startswith(COMPARED)]
+            _write(all_sets_rows([row for row in rows if row.setting != ALL_SETS]))
 
 
 def _write(rows: Sequence[Row]) -> None:
@@ -109,6 +132,7 @@ def _counts(text: str) -> list[int]:
 
 _ACTIONS: dict[str, Callable[[Namespace], None]] = {
     "collect": _collect,
+    "compare": _compare,
     "fit": _fit,
     "measure": _measure,
     "pairs": _pairs,

@@ -65,6 +65,15 @@ class ForcedAnswer:
 
 Answer = CursorAnswer | ForcedAnswer
 
+Place = tuple[str, str, int, str]
+"""Of an answer: package, function, retrieved functions, and the cursor, "" for all words."""
+
+
+def place_of(answer: Answer) -> Place:
+    """Return where an answer was asked for."""
+    cursor = answer.cursor if isinstance(answer, CursorAnswer) else ""
+    return answer.package, answer.function, answer.shots, cursor
+
 
 def to_line(answer: Answer) -> str:
     """Return an answer as a line of JSON."""
@@ -79,12 +88,13 @@ def from_line(line: str) -> Answer:
 
 @dataclass
 class Collector:
-    """Asks about the functions of one project after the other."""
+    """Asks about the functions of one project after the other, but for what is `done`."""
 
     client: LmClient
     model: str
     rng: random.Random
     max_words: int = MAX_WORDS
+    done: frozenset[Place] = frozenset()
     _seconds: float = field(default=0.0, init=False)
 
     def ask(
@@ -119,6 +129,8 @@ class _Function:
         """Yield the answers at the cursors."""
         body = self.asked.example.y
         for i, (name, prefix) in enumerate(cursors):
+            if self._is_done(name):
+                continue
             text, offset = buffer_of(self.project.files[self.asked.file], self.asked, prefix)
             ours = self.engine.complete(text, offset, OURS, file=self.asked.file)
             cursor = self._cursor(prefix)
@@ -146,7 +158,7 @@ class _Function:
         body = self.asked.example.y
         words = Tokenizer().tokenize(body)
         ends = [len(detokenize(words[: i + 1])) for i in range(len(words))]
-        if len(words) > self.collector.max_words:
+        if len(words) > self.collector.max_words or self._is_done(""):
             return None
         hits: list[bool] = []
         start = time.perf_counter()
@@ -173,6 +185,9 @@ class _Function:
     @property
     def _name(self) -> str:
         return f"{self.asked.file}:{self.asked.example.x['name']}:{self.asked.body_line}"
+
+    def _is_done(self, cursor: str) -> bool:
+        return (self.project.name, self._name, self.shots, cursor) in self.collector.done
 
     def _cursor(self, prefix: str) -> CursorText:
         text, offset = buffer_of(self.project.files[self.asked.file], self.asked, prefix)

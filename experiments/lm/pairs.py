@@ -1,11 +1,11 @@
 """Provenance and confidence of answers that a language model takes part in, on messy pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.lib.results import Row
+from experiments.lib.results import ALL_SEEDS, Row
 from experiments.lib.tables import Table
 from experiments.messy.support_pairs import held_out, stored_rows
 from redraft.editing.lm_editor import LmEditor
@@ -29,6 +29,7 @@ TABLES = {
             "false": "not in the named source",
             "right": "right of mixed %",
             "error": "calibration error, points",
+            "chance": "of perfect probabilities",
         },
         lambda row: row.setting == MESSY,
     )
@@ -95,10 +96,44 @@ def pair_row(answers: PairAnswers) -> Row:
         "copied": copied,
         "false": false,
     }
-    if answers.mixed:
-        columns = np.asarray(sorted(answers.mixed)).T
-        calibration = Calibration(columns[0], columns[1] > 0, len(answers.mixed))
-        metrics["right"] = round(100 * calibration.share.rate, 2)
-        metrics["error"] = round(100 * calibration.expected_error, 2)
+    mixed = [(round(confidence, 4), is_right) for confidence, is_right in answers.mixed]
     name = f"with SmolLM2, team {answers.seed}"
-    return Row(name, MESSY, "dev", answers.seed, len(answers.generated), metrics)
+    return Row(
+        name,
+        MESSY,
+        "dev",
+        answers.seed,
+        len(mixed),
+        {**metrics, **_calibration(mixed)},
+        config={"mixed": mixed},
+    )
+
+
+def pooled_row(rows: Sequence[Row]) -> Row:
+    """Return the row of all teams together."""
+    metrics: dict[str, float] = {
+        name: sum(row.metrics[name] for row in rows) for name in ("answers", "copied", "false")
+    }
+    mixed = [pair for row in rows for pair in row.config["mixed"]]
+    return Row(
+        "with SmolLM2, all teams",
+        MESSY,
+        "dev",
+        ALL_SEEDS,
+        len(mixed),
+        {**metrics, **_calibration(mixed)},
+    )
+
+
+def _calibration(mixed: Iterable[Sequence[float]]) -> dict[str, float]:
+    """Return the share that is right and the calibration error, nothing without answers."""
+    pairs = sorted((float(confidence), bool(is_right)) for confidence, is_right in mixed)
+    if not pairs:
+        return {}
+    confidences, is_right = zip(*pairs, strict=True)
+    calibration = Calibration(np.asarray(confidences), np.asarray(is_right), len(pairs))
+    return {
+        "right": round(100 * calibration.share.rate, 2),
+        "error": round(100 * calibration.expected_error, 2),
+        "chance": round(100 * calibration.chance_error, 2),
+    }

@@ -52,8 +52,8 @@ def forced_rows(answers: Sequence[ForcedAnswer], split: str, seed: int) -> list[
     for answer in answers:
         by_shots.setdefault(answer.shots, {})[f"{answer.package} {answer.function}"] = answer
     rows: list[Row] = []
+    shared = sorted(set.intersection(*map(set, by_shots.values()))) if by_shots else []
     for shots, own in sorted(by_shots.items()):
-        shared = sorted(set(own) & set(by_shots.get(0, own)))
         values = [_word_metrics(own[name]) for name in shared]
         packages = [own[name].package for name in shared]
         rows.append(_forced_row(shots, values, packages, split, seed))

@@ -14,17 +14,21 @@ from experiments.lm.collection import (
     CursorAnswer,
     ForcedAnswer,
     from_line,
+    place_of,
     to_line,
 )
 from experiments.lm.mixture import fit_mixture, write_mixture
-from experiments.lm.pairs import PairAnswers, pair_row
+from experiments.lm.pairs import PairAnswers, pair_row, pooled_row
+from experiments.lm.sets import SYSTEMS, all_sets_rows, set_row
 from experiments.lm.summary import cursor_rows, forced_rows
+from experiments.public_pairs.sets import PairSet
 from redraft.completion.mixing import starter_mixture
 from redraft.editing.alignment import aligned
 from redraft.lm.address import LmAddress
 from redraft.lm.client import LmClient
 from redraft.types import Example, Prototype
 from tests.lm.endpoint import endpoint
+from tests.lm.test_lm_editor import reverse_pairs, solve
 
 SOURCE = '''def area(side):
     """Area."""
@@ -76,6 +80,10 @@ def test_a_function_is_asked_at_its_cursors_and_at_every_word() -> None:
         LmClient(LmAddress.parse(server.url)) as client,
     ):
         answers = list(Collector(client, "tiny", random.Random(0)).ask(project, [0, 1], [1]))
+        done = frozenset(map(place_of, answers[2:]))
+        resumed = Collector(client, "tiny", random.Random(0), done=done)
+        left = list(resumed.ask(project, [0, 1], [1]))
+    assert [place_of(one) for one in left] == [place_of(one) for one in answers[:2]]
     assert [type(one) for one in answers] == [CursorAnswer] * 8 + [ForcedAnswer]
     assert isinstance(answers[-1], ForcedAnswer)
     assert np.mean(answers[-1].hits) > 0.5
@@ -117,6 +125,31 @@ def test_a_false_source_would_be_counted() -> None:
     other = Prototype(Example({"text": "x"}, "DELETE"), 1.0)
     wrong = PairAnswers(0, answers.mixed, [({"text": "x"}, replace(candidate, prototype=other))])
     assert pair_row(wrong).metrics["false"] == 4
+    pooled = pooled_row([pair_row(answers), pair_row(wrong)])
+    assert (pooled.n, pooled.metrics["false"], pooled.metrics["right"]) == (4, 4, 50)
+    assert pooled.metrics["error"] == pytest.approx(5)
+
+
+def test_every_system_is_compared_on_a_drawn_part_of_a_set() -> None:
+    pairs = reverse_pairs()
+    with endpoint(solve) as server, LmClient(LmAddress.parse(server.url)) as client:
+        rows = [
+            set_row(
+                PairSet(name, "dev", pairs[20:], pairs[:20]), client, questions=4, shots=2, seed=0
+            )
+            for name in ("one", "two")
+        ]
+    assert rows[0].n == 4
+    assert rows[0].config["recommended"] in SYSTEMS.values()
+    assert rows[0].metrics["seconds"] > 0
+    assert {name: rows[0].metrics[name] for name in SYSTEMS} == {
+        name: 25.0 * sum(rows[0].config["exact"][name]) for name in SYSTEMS
+    }
+    mean, *leads = all_sets_rows(rows)
+    assert (mean.n, mean.metrics["ours"]) == (8, rows[0].metrics["ours"])
+    assert [lead.metrics["nearest"] for lead in leads] == [
+        mean.metrics[name] - mean.metrics["nearest"] for name in ("untrained", "ours")
+    ]
 
 
 def test_the_shipped_mixture_trusts_a_sure_generation_more() -> None:

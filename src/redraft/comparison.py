@@ -72,7 +72,10 @@ def hold_out(pairs: Sequence[Example], questions: int) -> tuple[list[Example], l
 def compare(
     train: Sequence[Example], asked: Sequence[Example], options: CompareOptions
 ) -> SystemComparison:
-    """Fit every system on `train` and ask it `asked`, one question at a time."""
+    """Fit every system on `train` and ask it `asked`, one question at a time.
+
+    An interrupt ends the questions; the figures are of those that were asked.
+    """
     systems = local_systems(train, options)
     if options.lm is not None:
         systems += lm_systems(train, options.lm)
@@ -89,6 +92,11 @@ def compare(
             if not done:
                 raise
             options.log(f"the figures are of {done:,} questions: {error}")
+            break
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            options.log(f"stopped: the figures are of {done:,} of {len(asked):,} questions")
             break
         done += 1
     if asking.late:

@@ -1,5 +1,7 @@
 """The prompt at a cursor, and what is inserted of a generated text."""
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +52,16 @@ def test_a_prompt_keeps_to_its_tokens(tokens: int, lines: int) -> None:
     prompt = cursor_prompt(cursor(text), [example("g", "a = 2\n" * 20)] * 9, tokens=tokens)
     assert estimated_tokens(prompt.text) <= tokens + 1
     assert prompt.text.endswith("return")
+
+
+def test_a_very_long_function_is_cut_in_linear_time() -> None:
+    text = "def f(a):\n" + "    a += 1\n" * 300_000 + "    return "
+    before = cursor(text)
+    assert len(before.before) > 3_000_000
+    started = time.process_time()
+    prompt = cursor_prompt(before, [], tokens=500)
+    assert time.process_time() - started < 1  # joining all lines again after each cut: 7 s
+    assert prompt.text.endswith("    a += 1\n    return")
 
 
 def test_what_is_generated_is_inserted_without_the_indentation_of_the_body() -> None:

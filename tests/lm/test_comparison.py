@@ -1,7 +1,9 @@
 """`redraft compare`: the same questions for every system, and a recommendation by its figures."""
 
 import json
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,7 +96,7 @@ def test_every_system_is_asked_the_same_questions() -> None:
     assert compared.n == 6
     assert [system.requests for system in compared.systems] == [0, 0, 0, 1, 1, 1, 1]
     alone, random, nearest, cover = (server.bodies[i]["prompt"] for i in range(4))
-    assert [text.count("Output:") for text in (alone, random, nearest, cover)] == [1, 6, 6, 6]
+    assert [text.count("Output:") for text in (alone, random, nearest, cover)] == [1, 4, 4, 4]
     assert len({alone, random, nearest}) == 3
 
 
@@ -104,6 +106,22 @@ def test_a_time_limit_ends_the_questions_for_all() -> None:
     assert compared.n == 1
     assert {len(system.answers) for system in compared.systems} == {1}
     assert log[-1] == "time is over: the figures are of 1 of 6 questions"
+
+
+def test_an_interrupt_ends_the_questions_and_keeps_the_figures() -> None:
+    asked: list[str] = []
+
+    def interrupted(body: dict[str, Any]) -> str:
+        asked.append(question(body))
+        if len(asked) == 10:  # within the third question
+            signal.raise_signal(signal.SIGINT)
+        return solve(body)
+
+    with endpoint(interrupted) as server:
+        compared, log = asked_by(server)
+    assert compared.n == 2
+    assert {len(system.answers) for system in compared.systems} == {2}
+    assert log[-1] == "stopped: the figures are of 2 of 6 questions"
 
 
 def test_a_fault_ends_the_questions_or_is_an_error_at_the_first() -> None:

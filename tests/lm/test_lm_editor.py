@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +19,7 @@ from redraft.lm.client import LmClient
 from redraft.lm.settings import LmSettings
 from redraft.predictor import connect_lm, lm_name
 from redraft.training.fit import FitOptions
-from redraft.types import Candidate, TracedToken
+from redraft.types import Candidate, Prototype, TracedToken
 from tests.lm.endpoint import Endpoint, endpoint, question
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
@@ -88,7 +89,9 @@ def test_it_is_judged_on_a_limited_number_of_held_out_pairs(
     assert "without it" in log[-1]
     assert "language model" in log[-1]
     prompts = [body["prompt"] for body in server.bodies]
-    assert all(prompt.count("Output:") == 6 for prompt in prompts)  # five examples and the question
+    assert all(
+        prompt.count("Output:") == 4 for prompt in prompts
+    )  # three examples and the question
 
 
 def test_a_held_out_pair_is_not_in_its_own_prompt(
@@ -144,6 +147,31 @@ def test_a_server_that_dies_leaves_the_others_answering(
         before = model.predict([ASKED])
     assert model.predict([ASKED]) == fitted[0].predict([ASKED])
     assert before != model.predict([ASKED])
+
+
+def asked_once(server: Endpoint) -> tuple[LmEditor, list[Candidate]]:
+    """Return an editor, and its answer to a question beside a short and a long example."""
+    outputs = ("select 0", "select 1 from orders", " ".join(WORDS * 2))
+    pairs = [Example({"text": f"q {i}"}, y) for i, y in enumerate(outputs)]
+    with client_of(server) as client:
+        editor = LmEditor(LmSettings.of(pairs, model="tiny"), client)
+        shown = [Prototype(example, 1.0) for example in pairs[:2]]
+        return editor, editor.edit([{"text": "q 3"}], [shown])[0]
+
+
+def test_it_may_generate_little_more_than_the_longest_example() -> None:
+    with endpoint(lambda _: "select 3") as server:
+        editor, [answer] = asked_once(server)
+    assert answer.output == "select 3"
+    assert server.bodies[0]["max_tokens"] == 16 + 3 * 8 // 2 < editor.settings.max_tokens
+    assert editor.settings.limit([]) == editor.settings.max_tokens
+
+
+def test_a_generation_that_loops_is_ended_and_is_no_answer() -> None:
+    with endpoint(lambda _: "select a from b where " + "c and d " * 100_000) as server:
+        started = time.monotonic()
+        assert asked_once(server)[1] == []
+        assert time.monotonic() - started < 0.5  # the limit of the client
 
 
 def test_nothing_is_sent_without_an_address(

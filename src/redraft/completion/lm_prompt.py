@@ -149,6 +149,10 @@ def _header(x: Input, docstring: str) -> str:
 def _last_lines(text: str, tokens: int) -> str:
     """Return the end of a text that fits into `tokens`, cut in steps: each cut empties a cache."""
     lines = text.split("\n")
-    while len(lines) > 1 and estimated_tokens("\n".join(lines)) > tokens:
-        lines = lines[min(CUT_LINES, len(lines) - 1) :]
-    return "\n".join(lines)[-max(1, int(tokens * CHARACTERS_PER_TOKEN)) :]
+    characters = int(tokens * CHARACTERS_PER_TOKEN)
+    start, left = 0, len(text)
+    while start < len(lines) - 1 and left > characters:
+        end = min(start + CUT_LINES, len(lines) - 1)
+        left -= sum(len(line) + 1 for line in lines[start:end])
+        start = end
+    return "\n".join(lines[start:])[-max(1, characters) :]

@@ -17,6 +17,7 @@ from redraft.editing.base import Editor
 from redraft.editing.proposals import merge_key
 from redraft.editing.session import CompletionSession, VerbatimSession
 from redraft.errors import ConfigError, LmError
+from redraft.lm.loops import LoopCheck
 from redraft.lm.selection import covering
 from redraft.lm.settings import LmSettings
 from redraft.storage.artifact import Artifact
@@ -109,19 +110,22 @@ class LmEditor(Editor):
                 "or in Python with connect_lm"
             )
         settings, shown = self.settings, self.shown(x, prototypes)
+        examples = [prototype.example for prototype in shown]
+        loop = LoopCheck(example.y for example in examples)
         prompt = settings.prompt_template.prompt(
             x,
-            [prototype.example for prototype in shown],
+            examples,
             tokens=settings.context - settings.max_tokens,
             multiline=settings.multiline,
         )
         generation = self.client.generate(
             prompt,
             model=settings.model,
-            max_tokens=settings.max_tokens,
+            max_tokens=settings.limit(examples),
             is_chat=settings.is_chat,
+            enough=loop,
         )
-        if not generation.text or not generation.is_complete:
+        if not generation.text or not generation.is_complete or loop.found:
             return []
         words = WordSpans.of(input_text(x)).folded
         candidate = aligned(words, generation.text, shown)

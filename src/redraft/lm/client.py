@@ -104,10 +104,21 @@ class LmClient:
         )
 
     def generate(
-        self, prompt: Prompt, *, model: str, max_tokens: int, is_chat: bool = False
+        self,
+        prompt: Prompt,
+        *,
+        model: str,
+        max_tokens: int,
+        is_chat: bool = False,
+        enough: Enough = lambda _: False,
     ) -> LmAnswer:
-        """Return the most probable continuation of a prompt; raise an LmError on any fault."""
-        return _result(self.start(prompt, model=model, max_tokens=max_tokens, is_chat=is_chat))
+        """Return the most probable continuation of a prompt; raise an LmError on any fault.
+
+        `enough` may end the generation early; it is called in another thread.
+        """
+        return _result(
+            self.start(prompt, model=model, max_tokens=max_tokens, is_chat=is_chat, enough=enough)
+        )
 
     def start(
         self,

@@ -62,6 +62,9 @@ def running(name: str, *, port: int = 0, threads: int = 0, context: int = 4096) 
     params.n_ctx, params.n_parallel = context, 1
     params.cache_ram_mib = PROMPT_CACHE
     params.verbosity = -1  # its log has prompts
+    # on a CPU prompts are read slower (359 instead of 444 tokens per second on two cores), but
+    # answers are written faster (112 instead of 79)
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     threads = threads or _usable_cores()
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     try:

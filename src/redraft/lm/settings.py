@@ -32,7 +32,7 @@ class LmSettings:
 
     model: str = ""
     is_chat: bool = False
-    shots: Annotated[int, SHOTS] = 5
+    shots: Annotated[int, SHOTS] = 3
     context: Annotated[int, CONTEXT] = 2048
     max_tokens: Annotated[int, MAX_TOKENS] = 256
     multiline: bool = False
@@ -51,10 +51,14 @@ class LmSettings:
         """Return settings for outputs as long as those of `examples`, with other `values`."""
         step = max(1, len(examples) // MEASURED)
         outputs = [examples[row].y for row in range(0, len(examples), step)]
-        longest = max(map(estimated_tokens, outputs), default=0)
-        limit = min(16 + longest * 3 // 2, int(MAX_TOKENS.high))
         multiline = any("\n" in y.strip() for y in outputs)
-        return cls(**{"max_tokens": limit, "multiline": multiline, **values})
+        return cls(**{"max_tokens": _limit(outputs), "multiline": multiline, **values})
+
+    def limit(self, shown: Sequence[Example]) -> int:
+        """Return the most tokens to generate; fewer if all outputs that are `shown` are short."""
+        if not shown:
+            return self.max_tokens
+        return min(self.max_tokens, _limit([example.y for example in shown]))
 
     @cached_property
     def prompt_template(self) -> PromptTemplate:
@@ -75,3 +79,9 @@ class LmSettings:
         settings = override(cls(), saved, where=str(path))
         PromptTemplate.parse(settings.template, source=str(path))
         return settings
+
+
+def _limit(outputs: Sequence[str]) -> int:
+    """Return the most tokens of an output like these, which may be half as long again."""
+    longest = max(map(estimated_tokens, outputs), default=0)
+    return min(16 + longest * 3 // 2, int(MAX_TOKENS.high))

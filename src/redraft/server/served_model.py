@@ -41,6 +41,8 @@ LOCK_TIMEOUT = 10.0
 
 Suggestions = tuple[list[responses.CompletionSchema], LmGeneration | None]
 
+_INSTANT = InstantCompleter()
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -140,8 +142,8 @@ class ServedModel:
         return [list(map(serialize.prototype, prototypes)) for prototypes in results]
 
     def complete(self, request: schema.CompleteRequest) -> list[responses.CompletionSchema]:
-        """Return the completions that are ready, best first."""
-        return self.suggest(request)[0]
+        """Return the completions, best first, without asking a language model."""
+        return self._suggest(request, _INSTANT)[0]
 
     def suggest(
         self, request: schema.CompleteRequest, generation: LmGeneration | None = None
@@ -150,6 +152,14 @@ class ServedModel:
 
         After waiting for a `generation` it is given again: a newer request may have another.
         """
+        return self._suggest(request, self.completer, generation)
+
+    def _suggest(
+        self,
+        request: schema.CompleteRequest,
+        completer: InstantCompleter,
+        generation: LmGeneration | None = None,
+    ) -> Suggestions:
         completions: Sequence[Completion]
         with self._running:
             state = self._state
@@ -159,7 +169,7 @@ class ServedModel:
                 generation = None
             elif state.completes_python:
                 cursor = (request.text, request.offset, request.k)
-                suggested = self.completer.complete(
+                suggested = completer.complete(
                     state.engine, *cursor, file=request.file, generation=generation
                 )
                 completions, generation = suggested.completions, suggested.generation

@@ -68,6 +68,22 @@ def test_a_request_that_does_not_wait_says_that_more_may_come(
         lm.always = ""
 
 
+@pytest.mark.parametrize("route", ["/v1/completions", "/infill"])
+def test_a_route_that_cannot_wait_starts_no_generation(
+    server: Running, lm: Endpoint, route: str
+) -> None:
+    text = BUFFER.replace("shout", f"cry{route.removeprefix('/v1')[1:]}")
+    bodies = {
+        "/v1/completions": {"prompt": text},
+        "/infill": {"input_prefix": text, "input_suffix": "", "prompt": ""},
+    }
+    response = httpx.post(f"{server.url}{route}", json=bodies[route], timeout=60)
+    assert response.status_code == 200, response.text
+    answer = ask(server, text.replace("cry", "moan"), wait=20)  # sent after the other's delay
+    assert generated(answer) == ["return word.upper()"]
+    assert not any("def cry" in str(body["prompt"]) for body in lm.bodies)
+
+
 def test_every_model_shows_its_own_functions(lm: Endpoint, tmp_path: Path) -> None:
     for name in ("circle", "square"):
         (tmp_path / name).mkdir()
