@@ -73,10 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument(
         "--recorded",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="also measure the suggestions of a file, made at the same cursors",
+        type=Path,
+        metavar="FOLDER",
+        help="also measure suggestions made at the same cursors: files NAME.jsonl of a folder",
     )
     parser.add_argument("--corpus", type=Path, help="corpus that the peers train on")
     parser.add_argument(
@@ -112,8 +111,8 @@ def _measure(chosen: Namespace) -> None:
     rng = random.Random(chosen.seed)
     projects = list(read_projects(chosen, "test"))
     peers = {name: Path(model) for name, _, model in (one.partition("=") for one in chosen.peer)}
-    files = {name: file for name, _, file in (one.partition("=") for one in chosen.recorded)}
-    apart = {name: read_recorded(Path(file)) for name, file in files.items()}
+    files = sorted(chosen.recorded.glob("*.jsonl")) if chosen.recorded else []
+    apart = {file.stem: read_recorded(file) for file in files}
     with_file = not chosen.without_file
     answers = list(measure(projects, rng, peers=peers, recorded=apart, with_file=with_file))
     chosen.out.mkdir(parents=True, exist_ok=True)
