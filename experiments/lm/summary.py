@@ -74,7 +74,9 @@ def _word_metrics(answer: ForcedAnswer) -> dict[str, float]:
 
 
 def _name(shots: int) -> str:
-    return f"SmolLM2, {shots} functions" if shots else "SmolLM2 alone"
+    if not shots:
+        return "SmolLM2 alone"
+    return f"SmolLM2, {shots} functions" if shots > 1 else "SmolLM2, 1 function"
 
 
 def _forced_row(

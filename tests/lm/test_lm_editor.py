@@ -89,9 +89,7 @@ def test_it_is_judged_on_a_limited_number_of_held_out_pairs(
     assert "without it" in log[-1]
     assert "language model" in log[-1]
     prompts = [body["prompt"] for body in server.bodies]
-    assert all(
-        prompt.count("Output:") == 4 for prompt in prompts
-    )  # three examples and the question
+    assert all(prompt.count("Output:") == 6 for prompt in prompts)  # five examples and the question
 
 
 def test_a_held_out_pair_is_not_in_its_own_prompt(

@@ -72,7 +72,7 @@ def command(
     lm_model: _lm.LmModel = None,
     lm_remote: _lm.LmRemote = False,
     lm_chat: _lm.LmChat = False,
-    lm_shots: _lm.LmShots = 3,
+    lm_shots: _lm.LmShots = 5,
     lm_context: _lm.LmContext = 2048,
     lm_template: _lm.LmTemplate = None,
     lm_time_limit: _lm.LmTimeLimit = _lm.TIME_LIMIT,

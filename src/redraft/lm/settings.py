@@ -32,7 +32,7 @@ class LmSettings:
 
     model: str = ""
     is_chat: bool = False
-    shots: Annotated[int, SHOTS] = 3
+    shots: Annotated[int, SHOTS] = 5
     context: Annotated[int, CONTEXT] = 2048
     max_tokens: Annotated[int, MAX_TOKENS] = 256
     multiline: bool = False
