@@ -156,7 +156,7 @@ def test_the_wheel_holds_the_product_and_no_research(tmp_path: Path) -> None:
     [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
         names = [Path(name) for name in archive.namelist()]
-    [stated] = re.findall(r"The wheel itself has (\d+) kB", (ROOT / "docs/install.md").read_text())
+    [stated] = re.findall(r"The wheel itself is (\d+) kB", (ROOT / "docs/install.md").read_text())
     assert abs(Path(wheel).stat().st_size / 1000 - int(stated)) < 0.1 * int(stated)
     assert Path("redraft/cli/app.py") in names
     assert {name.parts[0].partition("-")[0] for name in names} == {"redraft"}

@@ -29,15 +29,8 @@ from experiments.completion.projects import (
 )
 from experiments.completion.recorded import read_recorded, write_cursors
 from experiments.completion.summary import rows_of, summary, typing_rows
-from experiments.completion.training import (
-    IndexedProject,
-    Ranking,
-    fit_similarity,
-    fit_trees,
-    rankings,
-)
+from experiments.completion.training import IndexedProject, fit_similarity, fit_trees, rankings
 from experiments.completion.typing import typed
-from experiments.corpus.packages import fetch, read_list
 from experiments.lib.results import write_results
 from experiments.lib.runner import one_line_errors
 from redraft.cli._console import progress
@@ -47,8 +40,6 @@ from redraft.errors import PairsError
 
 HERE = Path(__file__).parent
 LIST = HERE.parent / "autocomplete" / "packages_small.txt"
-MORE = HERE / "packages_more.txt"
-"""Packages that only the ranker is trained on, half as many functions of each."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -91,17 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _train(chosen: Namespace) -> None:
-    missing = read_list(MORE)
-    list(progress(fetch(missing, chosen.archives), "downloading", total=len(missing)))
     projects = [IndexedProject.of(project) for project in read_projects(chosen, "train")]
     weights = fit_similarity(progress(projects, "similarities", total=len(projects)))
-    few = Namespace(**{**vars(chosen), "list": MORE, "functions": chosen.functions // 2})
-    more = [IndexedProject.of(project) for project in read_projects(few, "train")]
-    rows: list[Ranking] = []
-    for group in (projects, more):
-        rng = random.Random(chosen.seed)
-        for indexed in progress(group, "continuations", total=len(group)):
-            rows += rankings(indexed, weights, rng)
+    rng = random.Random(chosen.seed)
+    rows = [
+        row
+        for indexed in progress(projects, "continuations", total=len(projects))
+        for row in rankings(indexed, weights, rng)
+    ]
     STARTER.mkdir(exist_ok=True)
     np.save(STARTER / "similarity.npy", weights)
     fit_trees(rows, chosen.seed).save(STARTER / "acceptance.npz")

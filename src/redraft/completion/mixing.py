@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from redraft.completion.continuations import MIN_WIDTH
 from redraft.completion.generated_text import GeneratedEnd
 from redraft.completion.project_session import (
+    GROWTH,
     LEAST_PROBABLE_OTHER,
     LEAST_PROBABLE_SHORT,
+    LINE_GROWTH,
     STARTER,
 )
 from redraft.text.tokenizer import Tokenizer
@@ -26,9 +28,6 @@ from redraft.types import Completion, Prototype
 
 LEAST_PROBABLE = 0.18
 """Probability from which a suggestion is shown first."""
-
-GROWTH, LINE_GROWTH = 0.9, 0.8
-"""Shares of its probability that must be left for a generation to go on, and to end its line."""
 
 WEIGHTS = STARTER / "mixing.json"
 

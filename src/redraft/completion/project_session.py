@@ -36,7 +36,7 @@ from redraft.editing.session import CompletionSession, continuation, readable_pr
 from redraft.text.tokenizer import Tokenizer, detokenize, is_word
 from redraft.types import Completion, Input, Prototype
 
-LEAST_PROBABLE = 0.12
+LEAST_PROBABLE = 0.13
 """Probability from which a suggestion is shown first."""
 
 LEAST_PROBABLE_SHORT = 0.5
@@ -45,10 +45,10 @@ LEAST_PROBABLE_SHORT = 0.5
 LEAST_PROBABLE_OTHER = 0.05
 """Probability from which a suggestion is shown below another."""
 
-GROWTH = 0.95
+GROWTH = 0.9
 """A suggestion grows while at least this share of its probability is left."""
 
-LINE_GROWTH = 0.9
+LINE_GROWTH = 0.8
 """A suggestion grows to the end of a line while at least this share is left."""
 
 STARTER = Path(__file__).parent / "starter"

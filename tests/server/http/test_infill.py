@@ -63,9 +63,9 @@ def test_functions_of_excerpts_that_do_not_parse_count_for_this_request(client: 
         "prompt": "        quota",
     }
     with_extra = infill(client, **around, input_extra=[EXTRA])
-    assert with_extra["content"].startswith(" = amount *")
+    assert with_extra["content"].startswith(" = amount * self.vat_rate")
     assert with_extra["redraft"]["prototype"]["meta"] == {"file": "shop/prices.py"}
-    assert "amount *" not in infill(client, **around)["content"]
+    assert "vat_rate" not in infill(client, **around)["content"]
 
 
 def test_completions_end_at_stops_tokens_and_outer_lines(client: TestClient) -> None:
